@@ -9,7 +9,7 @@ use std::{
 };
 
 use chrono::{DateTime, FixedOffset};
-use pitstop_transcript::{Tokens, usage::Usage, usage::paid};
+use pitstop_transcript::{Tokens, usage::Usage, usage::paid_usage};
 use serde_json::Value;
 
 use super::transcripts;
@@ -165,7 +165,7 @@ impl Parser {
 
     fn answer(&mut self, record: &Value) {
         let message = &record["message"];
-        let usage = paid(&message["usage"]);
+        let usage = paid_usage(&message["usage"]);
         let model = message["model"].as_str().unwrap_or_default();
         if usage.prompt() == Tokens(0) || !model.starts_with("claude-") {
             return;

@@ -34,7 +34,7 @@ use corpus::{Cut, NEXT, Place, Session};
 use facts::{Ground, Known, Named};
 use measure::{Measures, Share, interval};
 use pitstop_handoff::claims::Claims;
-use pitstop_transcript::human::{OBJECTIVE_HEADING, section};
+use pitstop_transcript::human::{OBJECTIVE_HEADING, section_lines};
 use product::Product;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -167,12 +167,12 @@ fn handoff(session: &Session, cut: &Cut) -> Outcome<String> {
 
 /// The lines of a text that claim what does not stand in the session; they are named on the standard error output.
 fn unfounded(text: &str, lines: &[String]) -> Share {
-    let mut claims = Claims::of(text);
+    let mut claims = Claims::of_handoff(text);
     for line in lines {
         claims.push(line.as_bytes());
         claims.push(b"\n");
     }
-    let unfounded = claims.unfounded();
+    let unfounded = claims.into_unfounded();
     for one in &unfounded {
         eprintln!(
             "{}: {} (not found: {})",
@@ -194,7 +194,7 @@ fn resumed(session: &Session, cut: &Cut) -> Outcome<Option<bool>> {
     let mut product = Product::resuming(&transcript, project(session))?;
     product.read()?;
     let handoff = product.handoff()?;
-    let objective = section(&handoff, OBJECTIVE_HEADING).join("\n");
+    let objective = section_lines(&handoff, OBJECTIVE_HEADING).join("\n");
     let start = first.lines().next().unwrap_or_default().trim();
     Ok(Some(objective.contains(start)))
 }

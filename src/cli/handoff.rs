@@ -115,24 +115,27 @@ fn unfounded(
     report: &HandoffReport,
     transcript: &Path,
 ) -> Result<Vec<UnfoundedLine>, i32> {
-    let mut claims = Claims::of(&report.text);
+    let mut claims = Claims::of_handoff(&report.text);
     read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))
         .map_err(|error| failed_by(&error))?;
     let facts = git::facts(&here.directory, COMMITS, None);
     if let GitState::Facts(repository) = out::runtime()?.block_on(facts) {
         for commit in &repository.commits {
-            claims.look(&format!("{} {}", commit.sha, commit.subject));
+            claims.look_in(&format!("{} {}", commit.sha, commit.subject));
         }
     }
     let beside = report.sources.iter();
     for item in beside.filter(|item| matches!(item.source.as_str(), "git" | "scratchpad")) {
-        claims.look(&item.text);
+        claims.look_in(&item.text);
     }
-    let lines = claims.unfounded().into_iter().map(|one| UnfoundedLine {
-        line: one.line as u64,
-        text: one.text,
-        claims: one.claims,
-    });
+    let lines = claims
+        .into_unfounded()
+        .into_iter()
+        .map(|one| UnfoundedLine {
+            line: one.line as u64,
+            text: one.text,
+            claims: one.claims,
+        });
     Ok(lines.collect())
 }
 

@@ -120,7 +120,7 @@ pub(super) fn begin(args: &HostArgs, choice: Choice) -> i32 {
 
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.
 fn choice(args: &HostArgs) -> Choice {
-    let chosen = args.new || args.agent.is_some() || claude::chooses(&args.args);
+    let chosen = args.new || args.agent.is_some() || claude::chooses_session(&args.args);
     if chosen || !out::has_terminal() {
         return Choice::New;
     }

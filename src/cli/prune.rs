@@ -22,7 +22,7 @@ use pitstop_core::{
     config::{load::Flags, parse_duration},
     lineage::RunId,
 };
-use pitstop_store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::runs};
+use pitstop_store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::list_runs};
 
 /// Delete old runs with their recordings, and old checkpoints, of this project.
 ///
@@ -178,7 +178,7 @@ fn prune_files(
     let Some(directory) = files.find_dir("runs")? else {
         return Ok(());
     };
-    for run in runs(files)? {
+    for run in list_runs(files)? {
         let is_live = live == Some(&run);
         let known = pruned.runs.contains(&run);
         if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before))

@@ -88,7 +88,7 @@ impl AgentPlan {
         let (session, way) = self.way(start);
         let resumed = match way {
             Start::Resume => Some(session),
-            Start::Fresh => claude::resumed(&self.user_args).filter(|_| start.first),
+            Start::Fresh => claude::resumed_session(&self.user_args).filter(|_| start.first),
         };
         let place = match resumed {
             Some(session) => self.place_of(session),
@@ -116,7 +116,7 @@ impl AgentPlan {
                 _ => start.prompt.clone(),
             },
             user_args: match &place {
-                Some(_) => claude::elsewhere(&self.user_args, &self.project),
+                Some(_) => claude::arguments_elsewhere(&self.user_args, &self.project),
                 None => self.user_args.clone(),
             },
             settings_file,

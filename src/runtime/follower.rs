@@ -15,7 +15,7 @@ use pitstop_core::{
 };
 use pitstop_handoff::{
     signal,
-    strategy::{MAX_COMMANDS, commands},
+    strategy::{MAX_COMMANDS, shown_commands},
 };
 use pitstop_terminal::pane::recording::Flushing;
 use pitstop_transcript::{
@@ -182,7 +182,7 @@ impl Following {
         let total = self.digest.commands().total();
         // Long texts are only made when there is something new.
         let commands =
-            (total != self.commands || self.resend).then(|| commands(self.digest.commands()));
+            (total != self.commands || self.resend).then(|| shown_commands(self.digest.commands()));
         self.commands = total;
         if self.resend {
             self.digest.send_again();
@@ -194,7 +194,7 @@ impl Following {
             None
         };
         let human = self.digest.take_human();
-        let prompt = self.digest.branches().newest().map(str::to_owned);
+        let prompt = self.digest.branches().newest_prompt().map(str::to_owned);
         let tail = &self.tail;
         let scan = tail.scan();
         let totals = |usage: Usage| TokenTotals {
@@ -215,7 +215,10 @@ impl Following {
             last_prompt: scan.last_prompt().map(str::to_owned),
             handoff: scan.handoff().map(str::to_owned),
             skipped: tail.faults().skipped(),
-            signals: said.iter().flat_map(|text| signal::parse(text)).collect(),
+            signals: said
+                .iter()
+                .flat_map(|text| signal::parse_signals(text))
+                .collect(),
             said: said.into_iter().next_back(),
             todos: self.digest.todos().clone(),
             work: work.map(Box::new),
@@ -268,12 +271,12 @@ impl Recorded {
             };
             let reader = &mut self.reader;
             self.splitter
-                .push(&buffer[..count], |line| reader.line(line));
+                .push(&buffer[..count], |line| reader.take_line(line));
         }
         let log = self.reader.log();
         if log.total() != self.commands {
             self.commands = log.total();
-            let (iteration, commands) = (self.iteration, commands(log));
+            let (iteration, commands) = (self.iteration, shown_commands(log));
             send(
                 events,
                 ReadEvent::Recorded {

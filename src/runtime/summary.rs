@@ -248,7 +248,7 @@ impl SummaryJob {
         let (Some(ask), Ok(history)) = (self.ask.take(), history) else {
             return;
         };
-        let prompt = summary::prompt(&history, self.session, &self.task);
+        let prompt = summary::make_prompt(&history, self.session, &self.task);
         drop(history);
         let started = |stamp: &ProcessStamp| {
             let job = Job::Agent(self.iteration, stamp.clone());
@@ -259,7 +259,7 @@ impl SummaryJob {
         if let Some(stamp) = stamp {
             let _ = self.store_writer.try_send(Job::AgentGone(stamp));
         }
-        let mut outcome = summary::outcome(&ran);
+        let mut outcome = summary::read_outcome(&ran);
         outcome.text = outcome.text.map(|text| self.compared(&text));
         tracing::info!(
             ended = ?ran.ended, ms = outcome.duration_ms, cost = outcome.cost_usd, bytes = ran.stdout.len(),
@@ -273,13 +273,13 @@ impl SummaryJob {
 
     /// Returns the summary with a mark after everything that is nowhere in the transcript, all of which is read for it.
     fn compared(&self, text: &str) -> String {
-        let mut evidence = Evidence::of(text);
+        let mut evidence = Evidence::of_summary(text);
         let path = self.transcript.as_deref().unwrap_or(Path::new(""));
         let read = read_pieces(path, u64::MAX, 0, |piece| {
             evidence.push(piece) && !self.stop.load(Ordering::Relaxed)
         });
         match read {
-            Ok(()) => evidence.marked(),
+            Ok(()) => evidence.into_marked(),
             Err(error) => {
                 let why = chain(&error);
                 format!("(What it names could not be looked for in the session: {why})\n\n{text}")
@@ -328,7 +328,7 @@ pub fn read_history(
         !stop.load(Ordering::Relaxed)
     });
     read.map_err(|error| chain(&error))?;
-    Ok(history.finished())
+    Ok(history.finish())
 }
 
 /// Runs the client to its end, one way or the other; calls `started` when it runs, and returns the process that is gone.

@@ -142,7 +142,7 @@ impl Surveyed {
         drop(out);
         aside.as_file_mut().rewind().map_err(failed("read back"))?;
         self.survey
-            .check(BufReader::with_capacity(BLOCK, aside.as_file()))?;
+            .check_copy(BufReader::with_capacity(BLOCK, aside.as_file()))?;
         aside.as_file().sync_all().map_err(failed("sync"))?;
         aside
             .persist_noclobber(&target)

@@ -354,7 +354,9 @@ async fn carried(
             .collect(),
         (None, Work::Restore(checkpoint)) => checkpoint.session.into_iter().collect(),
         (None, Work::Session | Work::Run(_)) if lineage.iterations().is_empty() => {
-            claude::resumed(&plan.user_args).into_iter().collect()
+            claude::resumed_session(&plan.user_args)
+                .into_iter()
+                .collect()
         }
         (None, Work::Session | Work::Run(_)) => {
             let newest_first = lineage.iterations().iter().rev();
@@ -423,7 +425,10 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
         return;
     };
     let args = &carried.args;
-    if args.is_empty() || !claude::lasting(&plan.user_args).is_empty() || !plan.kind.reports() {
+    if args.is_empty()
+        || !claude::lasting_arguments(&plan.user_args).is_empty()
+        || !plan.kind.reports()
+    {
         return;
     }
     plan.user_args.splice(0..0, args.iter().cloned());
@@ -444,7 +449,7 @@ const fn crash_point() -> Option<CrashPoint> {
 }
 
 fn identity(start: &Start, plan: &AgentPlan) -> Identity {
-    let mut agent_args = claude::lasting(&plan.user_args);
+    let mut agent_args = claude::lasting_arguments(&plan.user_args);
     // A secret is not kept, and arguments with a gap are unusable, so none are kept.
     if agent_args.iter().any(|arg| redact(arg) != *arg) {
         agent_args.clear();
@@ -465,8 +470,8 @@ fn identity(start: &Start, plan: &AgentPlan) -> Identity {
 fn first_session(plan: &AgentPlan) -> SessionId {
     let named = match claude::user_session(&plan.user_args) {
         claude::UserSession::Named(session) => Some(session),
-        claude::UserSession::Theirs if claude::forks(&plan.user_args) => None,
-        claude::UserSession::Theirs => claude::resumed(&plan.user_args),
+        claude::UserSession::Theirs if claude::forks_session(&plan.user_args) => None,
+        claude::UserSession::Theirs => claude::resumed_session(&plan.user_args),
         claude::UserSession::Ours => None,
     };
     let named = named.filter(|_| plan.kind.reports());

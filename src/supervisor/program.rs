@@ -82,7 +82,7 @@ pub fn find(
     };
     let mut all = config.agent.args.clone();
     all.extend(args.iter().cloned());
-    if kind == AgentKind::Claude && claude::prints(&all) {
+    if kind == AgentKind::Claude && claude::prints_answer(&all) {
         return Err(StartError::NotInteractive);
     }
     words.extend(all);

@@ -140,5 +140,5 @@ pub(super) fn missing(
 /// Returns the list of the parts that the message misses, while that is shown in place of it.
 pub(super) fn listed(model: &Model) -> Option<String> {
     let panel = &model.draft.handoff;
-    panel.lists_missing.then(|| panel.check.list())
+    panel.lists_missing.then(|| panel.check.to_document())
 }

@@ -737,7 +737,7 @@ fn hostile_names_cannot_break_the_structure() {
         ]
     );
     assert_eq!(
-        pitstop_handoff::signal::parse(&got),
+        pitstop_handoff::signal::parse_signals(&got),
         [],
         "no signal in {got}"
     );

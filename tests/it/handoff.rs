@@ -111,7 +111,7 @@ fn golden_signals_alone() {
     let mut state = PreservedState::default();
     let message = "OBJECTIVE: ship it\nDECISION: use sqlite | one file\nISSUE[critical]: it leaks\nISSUE: it squeaks\n\
         RESOLVED: it squeaks\nTODO: lexer\nDONE: parser\nSTATE port=8080";
-    for signal in pitstop_handoff::signal::parse(message) {
+    for signal in pitstop_handoff::signal::parse_signals(message) {
         state.feed_signal(&signal, DateTime::UNIX_EPOCH);
     }
     golden("signals", &make(50_000, &state, |_| {}));
@@ -143,10 +143,10 @@ fn golden_tests_alone() {
             "running 3 tests\ntest a ... {verdict}\ntest b ... {}\ntest c ... ok\n\ntest result: x. 2 passed; 1 failed; 0 ignored\n",
             if verdict == "ok" { "FAILED" } else { "ok" }
         );
-        pitstop_handoff::breakpoint::test_run::recognise(Some("cargo test"), &output).remove(0)
+        pitstop_handoff::breakpoint::test_run::recognise_runs(Some("cargo test"), &output).remove(0)
     };
-    state.test_state.update(&run("ok"));
-    state.test_state.update(&run("FAILED"));
+    state.test_state.apply_outcome(&run("ok"));
+    state.test_state.apply_outcome(&run("FAILED"));
     golden("tests", &make(50_000, &state, |_| {}));
 }
 
@@ -210,7 +210,7 @@ fn golden_state_alone() {
 #[test]
 fn golden_conflicting_sources() {
     let mut state = PreservedState::default();
-    for signal in pitstop_handoff::signal::parse(
+    for signal in pitstop_handoff::signal::parse_signals(
         "OBJECTIVE: from a signal\nDONE: the lexer\nTODO: the printer\nDECISION: sqlite | one file",
     ) {
         state.feed_signal(&signal, DateTime::UNIX_EPOCH);
@@ -357,7 +357,7 @@ fn ordinary_text_of_the_largest_size_arrives_as_it_was_written() {
 #[test]
 fn a_humans_own_edit_is_not_masked() {
     let handoff = make(50_000, &objective(), |_| {});
-    let edited = handoff.edited("PASSWORD=correct-horse");
+    let edited = handoff.with_body("PASSWORD=correct-horse");
     assert!(edited.text.ends_with("PASSWORD=correct-horse"));
 }
 
@@ -404,7 +404,7 @@ proptest! {
             sources.recent_commands = std::slice::from_ref(&reported);
             sources.included_files = &files;
         });
-        let signals = pitstop_handoff::signal::parse(&handoff.text);
+        let signals = pitstop_handoff::signal::parse_signals(&handoff.text);
         prop_assert_eq!(signals, Vec::new(), "{}", handoff.text);
         let mut fence = String::new();
         let outside = handoff.text.lines().filter(|line| {

@@ -194,7 +194,7 @@ fn trimmed(bytes: &[u8]) -> String {
 }
 
 fn signals(message: &str) -> Vec<String> {
-    let found = signal::parse(message);
+    let found = signal::parse_signals(message);
     let count = found.len();
     let words = found.into_iter().map(|signal| match signal {
         Signal::Scratchpad(text) => format!("scratchpad: {}", shown(&text)),

@@ -143,7 +143,7 @@ fn read_by_all(path: &Path, portion: u64) -> Read {
             human = words;
         }
         for said in digest.take_said() {
-            let _ = signal::parse(&said);
+            let _ = signal::parse_signals(&said);
         }
         digest.take_ran();
         if !report.more {
@@ -156,9 +156,9 @@ fn read_by_all(path: &Path, portion: u64) -> Read {
         true
     })
     .unwrap();
-    let whole = whole.finished();
+    let whole = whole.finish();
     assert!(
-        summary::prompt(
+        summary::make_prompt(
             &whole,
             pitstop_transcript::SessionId::new(uuid::Uuid::nil()),
             ""
@@ -260,9 +260,9 @@ fn a_handoff_of_a_shared_session_claims_nothing_that_does_not_stand_there() {
                 ..Sources::new(&marker, &state)
             };
             let handoff = Generator::default().generate(&sources, 50_000).unwrap();
-            let mut claims = Claims::of(&handoff.text);
+            let mut claims = Claims::of_handoff(&handoff.text);
             claims.push(&session);
-            assert_eq!(claims.unfounded(), [], "{name}: {part} lines");
+            assert_eq!(claims.into_unfounded(), [], "{name}: {part} lines");
             lines += handoff.text.lines().count();
         }
     }

@@ -99,7 +99,7 @@ impl WorkFact {
     }
 
     /// Returns the facts of the work at hand, each file before its identifiers.
-    fn all(work: &WorkAtHand) -> impl Iterator<Item = Self> {
+    fn all_of(work: &WorkAtHand) -> impl Iterator<Item = Self> {
         let of_file = |file: &FileAtHand| {
             let path = file.path.clone();
             let itself = Self::File(FileAtHand {
@@ -124,15 +124,15 @@ impl WorkFact {
     /// Reports whether it is in the message, given as `text` with each run of blanks reduced to one.
     fn is_in(&self, text: &str, has_branch: bool) -> bool {
         match self {
-            Self::File(file) => stands(text, &file.path),
+            Self::File(file) => is_in_text(text, &file.path),
             // Git's own section has the current branch; the transcript's may be an earlier one.
             Self::Reference(branch) if branch.starts_with(BRANCH) && has_branch => true,
             Self::Name(text_of, _) | Self::Reference(text_of) | Self::Command(text_of) => {
-                stands(text, text_of)
+                is_in_text(text, text_of)
             }
             Self::LastFailure(failure) | Self::Tried(failure) => {
                 let line = failure.lines.first();
-                stands(text, &failure.call) && line.is_none_or(|line| stands(text, line))
+                is_in_text(text, &failure.call) && line.is_none_or(|line| is_in_text(text, line))
             }
         }
     }
@@ -149,7 +149,7 @@ impl fmt::Display for WorkFact {
                 tried_line(failure).trim_start_matches("- ").to_owned()
             }
         };
-        f.write_str(&masked(&text))
+        f.write_str(&mask_secrets(&text))
     }
 }
 
@@ -174,17 +174,21 @@ impl Check {
     }
 
     /// Returns the missing facts of a class.
-    pub fn missing(&self, class: Class) -> impl Iterator<Item = &WorkFact> {
+    pub fn missing_of(&self, class: Class) -> impl Iterator<Item = &WorkFact> {
         let facts = self.missing_facts.iter();
         facts.filter(move |fact| fact.class() == class)
     }
 
     /// Returns everything that is missing, as a document with a section for each class.
     #[must_use]
-    pub fn list(&self) -> String {
-        let prompts: Vec<String> = self.missing_prompts.iter().map(Self::prompt).collect();
+    pub fn to_document(&self) -> String {
+        let prompts: Vec<String> = self
+            .missing_prompts
+            .iter()
+            .map(Self::shown_prompt)
+            .collect();
         let facts = Class::ALL.iter().map(|class| {
-            let facts = self.missing(*class).map(ToString::to_string);
+            let facts = self.missing_of(*class).map(ToString::to_string);
             (class.title(), facts.collect())
         });
         let sections = std::iter::once(("Prompts of yours", prompts)).chain(facts);
@@ -199,8 +203,8 @@ impl Check {
 
     /// Returns a missing prompt as it is shown, with its date.
     #[must_use]
-    pub fn prompt(prompt: &Said) -> String {
-        masked(prompt_line(prompt, false).trim_start_matches("- "))
+    pub fn shown_prompt(prompt: &Said) -> String {
+        mask_secrets(prompt_line(prompt, false).trim_start_matches("- "))
     }
 }
 
@@ -245,7 +249,7 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
                 .get_or_insert_with(|| format!(" {} ", plain_key(text)))
                 .contains(&format!(" {key} "))
     };
-    let facts: Vec<WorkFact> = WorkFact::all(work).collect();
+    let facts: Vec<WorkFact> = WorkFact::all_of(work).collect();
     // Among the steps a command may have several lines.
     let (line, has_branch) = (on_one_line(text), names_a_branch(text));
     let missing = facts.iter().filter(|fact| !fact.is_in(&line, has_branch));
@@ -267,14 +271,14 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
 pub fn with_missing(body: &str, check: &Check) -> String {
     let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
     let prompts = check.missing_prompts.iter();
-    add(
+    add_lines(
         &mut lines,
         PROMPTS_HEADING,
         prompts.map(|said| prompt_line(said, false)),
     );
     for fact in &check.missing_facts {
         match fact {
-            WorkFact::File(file) => add(&mut lines, WORK_HEADING, [file_line(file)]),
+            WorkFact::File(file) => add_lines(&mut lines, WORK_HEADING, [file_line(file)]),
             WorkFact::Name(name, file) => {
                 let head = file.as_deref().unwrap_or(ALSO_NAMED);
                 add_to_line(&mut lines, head, name);
@@ -282,20 +286,20 @@ pub fn with_missing(body: &str, check: &Check) -> String {
             WorkFact::Reference(reference) => add_to_line(&mut lines, REFERENCES, reference),
             WorkFact::Command(command) => {
                 let line = format!("- `{}`", one_line(command));
-                add(&mut lines, COMMANDS_HEADING, [line]);
+                add_lines(&mut lines, COMMANDS_HEADING, [line]);
             }
             WorkFact::LastFailure(failure) => {
                 let text = failure_text(failure);
-                add(&mut lines, FAILURE_HEADING, text.lines().map(str::to_owned));
+                add_lines(&mut lines, FAILURE_HEADING, text.lines().map(str::to_owned));
             }
-            WorkFact::Tried(failure) => add(&mut lines, TRIED_HEADING, [tried_line(failure)]),
+            WorkFact::Tried(failure) => add_lines(&mut lines, TRIED_HEADING, [tried_line(failure)]),
         }
     }
-    masked(&lines.join("\n"))
+    mask_secrets(&lines.join("\n"))
 }
 
 /// Returns the range of the lines below a heading: the first line, and the line after the last one that is not blank.
-fn place(lines: &[String], heading: &str) -> Option<(usize, usize)> {
+fn find_section(lines: &[String], heading: &str) -> Option<(usize, usize)> {
     let start = lines.iter().position(|line| line.trim_end() == heading)? + 1;
     let length = lines[start..]
         .iter()
@@ -307,12 +311,12 @@ fn place(lines: &[String], heading: &str) -> Option<(usize, usize)> {
 }
 
 /// Adds lines at the end of a section; a missing section is created before the closing words.
-fn add(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item = String>) {
+fn add_lines(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item = String>) {
     let mut new = new.into_iter().peekable();
     if new.peek().is_none() {
         return;
     }
-    if let Some((start, end)) = place(lines, heading) {
+    if let Some((start, end)) = find_section(lines, heading) {
         let blank = (start == end).then(String::new);
         lines.splice(end..end, blank.into_iter().chain(new));
         return;
@@ -334,7 +338,7 @@ fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
             .and_then(|line| line.strip_prefix(&*head));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([':', ' ']))
     };
-    let found = place(lines, WORK_HEADING).and_then(|(start, end)| {
+    let found = find_section(lines, WORK_HEADING).and_then(|(start, end)| {
         let at = lines[start..end].iter().position(is_it)?;
         Some(start + at)
     });
@@ -343,7 +347,7 @@ fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
             let link = if lines[at].contains(": ") { ", " } else { ": " };
             lines[at].push_str(&format!("{link}{word}"));
         }
-        None => add(lines, WORK_HEADING, [format!("- {head}: {word}")]),
+        None => add_lines(lines, WORK_HEADING, [format!("- {head}: {word}")]),
     }
 }
 
@@ -354,7 +358,7 @@ fn names_a_branch(text: &str) -> bool {
 }
 
 /// Returns the text as the message would contain it: without controls and with its secrets masked.
-fn masked(text: &str) -> String {
+fn mask_secrets(text: &str) -> String {
     redact(&clean::typed(text)).into_owned()
 }
 
@@ -373,10 +377,10 @@ pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
 }
 
 /// Reports the same for a text whose secrets are masked.
-fn stands(text: &str, what: &str) -> bool {
+fn is_in_text(text: &str, what: &str) -> bool {
     let what = on_one_line(what);
     is_whole_in(text, &what) || {
-        let masked = masked(&what);
+        let masked = mask_secrets(&what);
         masked != what && is_whole_in(text, &masked)
     }
 }
@@ -471,7 +475,7 @@ mod tests {
             .replace("- `cargo test`\n", "")
             .replace("## Last failure", "## X")
             .replace("no rule for all", "it failed");
-        let edited = made.edited(&edited);
+        let edited = made.with_body(&edited);
         let found = check(&edited.text, &state(), &work());
         assert_eq!(
             found.to_string(),
@@ -491,10 +495,10 @@ mod tests {
                 "`make all`: no rule for all"
             ]
         );
-        assert!(found.list().starts_with(
+        assert!(found.to_document().starts_with(
             "## Prompts of yours\n\n- 2026-11-20: Never touch main: it is live.\n\n## Identifiers\n\n- first_name (src/a_b.rs)\n"
         ));
-        let mended = made.edited(&with_missing(edited.body(), &found));
+        let mended = made.with_body(&with_missing(edited.body(), &found));
         assert!(
             check(&mended.text, &state(), &work()).is_complete(),
             "{}",
@@ -519,13 +523,13 @@ mod tests {
     #[test]
     fn a_message_of_a_person_s_own_gets_the_sections_it_lacks() {
         let made = handoff(50_000);
-        let edited = made.edited("\nJust go on.");
+        let edited = made.with_body("\nJust go on.");
         let found = check(&edited.text, &state(), &work());
         assert_eq!(
             found.to_string(),
             "2 prompts of yours and 10 of 10 recent facts are not in it"
         );
-        let mended = made.edited(&with_missing(edited.body(), &found));
+        let mended = made.with_body(&with_missing(edited.body(), &found));
         assert!(
             check(&mended.text, &state(), &work()).is_complete(),
             "{}",
@@ -553,15 +557,15 @@ mod tests {
             "you said: \"never touch MAIN, it is live\"; src/a_b.rs2 first_name2 x_free_name";
         let found = check(text, &state(), &work());
         assert_eq!(found.missing_prompts.len(), 1);
-        assert_eq!(found.missing(Class::File).count(), 1);
-        assert_eq!(found.missing(Class::Name).count(), 3);
+        assert_eq!(found.missing_of(Class::File).count(), 1);
+        assert_eq!(found.missing_of(Class::Name).count(), 3);
     }
 
     #[test]
     fn the_branch_of_git_s_section_stands_for_the_transcript_s() {
         let missing = |text| {
             check(text, &state(), &work())
-                .missing(Class::Reference)
+                .missing_of(Class::Reference)
                 .count()
         };
         assert_eq!(missing("see owner/name#12"), 1);

@@ -15,10 +15,10 @@
 
 use std::borrow::Cow;
 
-use super::summary::evidence::{Claim, Sought, each_claim, plain};
+use super::summary::evidence::{Claim, Sought, each_claim, plain_text};
 use pitstop_transcript::{
     human::{
-        FIRST_HEADING, LATEST_HEADING, OBJECTIVE_HEADING, PROMPTS_HEADING, by_a_human, listed,
+        FIRST_HEADING, LATEST_HEADING, OBJECTIVE_HEADING, PROMPTS_HEADING, as_listed, by_a_human,
         parse_item,
     },
     prompts,
@@ -88,7 +88,7 @@ pub struct Claims<'a> {
 impl<'a> Claims<'a> {
     /// Creates the claims of a handoff, of which none is found yet.
     #[must_use]
-    pub fn of(handoff: &'a str) -> Self {
+    pub fn of_handoff(handoff: &'a str) -> Self {
         let lines = lines_of(handoff);
         let sought = |by_human: bool| {
             let lines = lines.iter().filter(|line| line.by_human == by_human);
@@ -111,13 +111,13 @@ impl<'a> Claims<'a> {
     }
 
     /// Searches text of git or of another source than the transcript.
-    pub fn look(&mut self, text: &str) {
-        self.said.look(text);
+    pub fn look_in(&mut self, text: &str) {
+        self.said.look_in(text);
     }
 
     /// Ends the reading and returns the lines with claims that were not found.
     #[must_use]
-    pub fn unfounded(mut self) -> Vec<Unfounded> {
+    pub fn into_unfounded(mut self) -> Vec<Unfounded> {
         let (said, by_human) = (&mut self.said, &mut self.said_by_human);
         take_line(said, by_human, self.splitter.pending());
         let unfounded = self.lines.into_iter().filter_map(|line| {
@@ -126,7 +126,7 @@ impl<'a> Claims<'a> {
             } else {
                 &self.said
             };
-            let missing = line.claims.iter().filter(|claim| sought.seeks(claim));
+            let missing = line.claims.iter().filter(|claim| sought.still_seeks(claim));
             let mut claims: Vec<String> = missing.map(|claim| claim.text().to_owned()).collect();
             // A claim that is part of another one adds no information.
             let all = claims.clone();
@@ -147,14 +147,14 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
         return;
     }
     for record in parsed_records(line) {
-        said.record(&record);
+        said.look_in_record(&record);
         for text in by_a_human(&record) {
             let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));
-            by_human.look(&own);
+            by_human.look_in(&own);
             // Pasted text may be between two lines.
-            by_human.look(&listed(&own));
+            by_human.look_in(&as_listed(&own));
             // The client's mark of a paste is in the middle of a line.
-            said.look(&own);
+            said.look_in(&own);
         }
     }
 }
@@ -177,27 +177,27 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
         let mut claims = Vec::new();
         let by_human = match (heading, outside) {
             (FIRST_HEADING | LATEST_HEADING, _) => {
-                said_in(text.trim_start_matches(['>', ' ']), &mut claims);
+                add_text(text.trim_start_matches(['>', ' ']), &mut claims);
                 true
             }
             (PROMPTS_HEADING, _) => {
                 let said = parse_item(text).filter(|_| !text.starts_with("- ("));
-                said_in(
+                add_text(
                     &said.map_or_else(String::new, |said| said.text),
                     &mut claims,
                 );
                 true
             }
-            (STEPS_HEADING, false) => step(text, &mut claims),
+            (STEPS_HEADING, false) => add_step(text, &mut claims),
             (_, false) => {
                 // The note about omitted output, and a command that the recording does not have.
                 let is_note = text.starts_with("... (") || text == "$ (unknown)";
                 let text = text.strip_prefix("$ ").unwrap_or(text);
-                said_in(if is_note { "" } else { text }, &mut claims);
+                add_text(if is_note { "" } else { text }, &mut claims);
                 false
             }
             (_, true) => {
-                in_prose(heading, text, &mut claims);
+                add_prose(heading, text, &mut claims);
                 false
             }
         };
@@ -214,8 +214,8 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
 }
 
 /// Adds the claim that a text is found unchanged, or, if it was cut, that each remaining part is found.
-fn said_in(text: &str, claims: &mut Vec<Claim>) {
-    let text = plain(text);
+fn add_text(text: &str, claims: &mut Vec<Claim>) {
+    let text = plain_text(text);
     if text.contains(CUT) {
         let parts = text.split(CUT).map(str::trim);
         let parts = parts.filter(|part| part.chars().count() > 2);
@@ -226,7 +226,7 @@ fn said_in(text: &str, claims: &mut Vec<Claim>) {
 }
 
 /// Adds the claims of a line of the last steps; returns whether the human must have said it.
-fn step(line: &str, claims: &mut Vec<Claim>) -> bool {
+fn add_step(line: &str, claims: &mut Vec<Claim>) -> bool {
     if line.starts_with("  ") {
         let line = line.trim();
         // These lines give the number of omitted lines, and the outcome.
@@ -237,30 +237,30 @@ fn step(line: &str, claims: &mut Vec<Claim>) -> bool {
             let own = mark.find_map(|mark| line.strip_prefix(mark));
             // The name of an argument may precede it.
             match (own, line.split_once(": ")) {
-                (Some(own), _) => said_in(own, claims),
-                (None, Some((_, value))) if line.contains(CUT) => said_in(value, claims),
+                (Some(own), _) => add_text(own, claims),
+                (None, Some((_, value))) if line.contains(CUT) => add_text(value, claims),
                 (None, Some((_, value))) => {
-                    claims.push(Claim::Either(plain(line), plain(value)));
+                    claims.push(Claim::Either(plain_text(line), plain_text(value)));
                 }
-                (None, None) => said_in(line, claims),
+                (None, None) => add_text(line, claims),
             }
         }
         return false;
     }
     let mark = |mark: &str| line.strip_prefix(mark);
     if let Some(text) = mark("$ ").or_else(|| mark("agent: ")) {
-        said_in(text, claims);
+        add_text(text, claims);
     } else if let Some(text) = mark("human: ") {
-        said_in(text, claims);
+        add_text(text, claims);
         return true;
     } else {
-        call(line, claims);
+        add_call(line, claims);
     }
     false
 }
 
 /// Adds the claims of the call of a tool: its name with a file, or with the first of its arguments.
-fn call(text: &str, claims: &mut Vec<Claim>) {
+fn add_call(text: &str, claims: &mut Vec<Claim>) {
     let (tool, rest) = text.split_once(' ').unwrap_or((text, ""));
     let is_of_file = FILE_TOOLS.contains(&tool);
     let is_tool = tool.starts_with(|c: char| c.is_ascii_uppercase()) || tool.starts_with("mcp__");
@@ -272,14 +272,14 @@ fn call(text: &str, claims: &mut Vec<Claim>) {
         let file = placed.map_or(file, |(file, _)| file);
         claims.push(Claim::Word(file.to_owned()));
     } else if is_tool && !rest.is_empty() {
-        claims.push(Claim::Either(plain(text), plain(rest)));
+        claims.push(Claim::Either(plain_text(text), plain_text(rest)));
     } else {
-        said_in(text, claims);
+        add_text(text, claims);
     }
 }
 
 /// Adds the claims of a line outside of fences.
-fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
+fn add_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
     let item = line.trim_start_matches(['>', ' ']);
     let item = item.strip_prefix("- ").unwrap_or(item);
     if SAID.contains(&heading) {
@@ -295,23 +295,23 @@ fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
         let item = marked.unwrap_or(item);
         let (item, why) = item.split_once(" (because: ").unwrap_or((item, ""));
         let item = item.split(" (in ").next().unwrap_or(item);
-        said_in(item, claims);
-        said_in(why.strip_suffix(')').unwrap_or(why), claims);
+        add_text(item, claims);
+        add_text(why.strip_suffix(')').unwrap_or(why), claims);
         return;
     }
     match heading {
-        "## Failing tests" => test(item, claims),
-        "## Modified files" => modified(item, claims),
+        "## Failing tests" => add_test(item, claims),
+        "## Modified files" => add_modified(item, claims),
         "## Tried and did not work" => {
             if let Some((_, why)) = item.split_once("`: ") {
-                said_in(why, claims);
+                add_text(why, claims);
             }
         }
         "## Git" => {
             let (commit, subject) = item.split_once(' ').unwrap_or((item, ""));
             if commit.len() > 6 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 claims.push(Claim::Commit(commit.to_owned()));
-                said_in(subject, claims);
+                add_text(subject, claims);
             }
         }
         _ => {}
@@ -324,16 +324,16 @@ fn in_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
             claims.push(claim);
         }
     });
-    for code in quoted(line, '`').filter(|code| code.contains(' ')) {
-        call(code, claims);
+    for code in quoted_texts(line, '`').filter(|code| code.contains(' ')) {
+        add_call(code, claims);
     }
-    for said in quoted(line, '"').filter(|said| said.split_whitespace().count() > 2) {
-        said_in(said, claims);
+    for said in quoted_texts(line, '"').filter(|said| said.split_whitespace().count() > 2) {
+        add_text(said, claims);
     }
 }
 
 /// Returns the texts between two of these marks.
-fn quoted(line: &str, mark: char) -> impl Iterator<Item = &str> {
+fn quoted_texts(line: &str, mark: char) -> impl Iterator<Item = &str> {
     let last = line.matches(mark).count();
     let parts = line.split(mark).enumerate();
     let inner = parts.filter(move |(at, _)| at % 2 == 1 && *at < last);
@@ -341,7 +341,7 @@ fn quoted(line: &str, mark: char) -> impl Iterator<Item = &str> {
 }
 
 /// Adds the claims of a failing test: its name, or each of the names that it consists of.
-fn test(item: &str, claims: &mut Vec<Claim>) {
+fn add_test(item: &str, claims: &mut Vec<Claim>) {
     let is_note = item.starts_with("last run: ")
         || item.starts_with("(failing tests of ")
         || item.starts_with("and ") && item.ends_with(" more");
@@ -363,14 +363,14 @@ fn test(item: &str, claims: &mut Vec<Claim>) {
         }
         None => {
             for part in name.split([CUT, '›', '>']) {
-                said_in(part, claims);
+                add_text(part, claims);
             }
         }
     }
 }
 
 /// Adds the claims of `modified, committed: path` and `renamed: from → to`.
-fn modified(item: &str, claims: &mut Vec<Claim>) {
+fn add_modified(item: &str, claims: &mut Vec<Claim>) {
     let is_count = item.starts_with(|c: char| c.is_ascii_digit());
     if let Some((_, paths)) = item.split_once(": ").filter(|_| !is_count) {
         let paths = paths.split(" → ").map(|path| path.trim().to_owned());
@@ -437,8 +437,8 @@ mod tests {
     fn handoff() -> String {
         let (mut words, mut work) = (HumanWords::default(), Work::default());
         for record in session() {
-            words.record(&record);
-            work.record(&record);
+            words.take_record(&record);
+            work.take_record(&record);
         }
         let mut state = PreservedState::default();
         state.set_objective(PROMPT, Origin::Human);
@@ -467,12 +467,12 @@ mod tests {
     }
 
     fn unfounded(handoff: &str) -> Vec<Unfounded> {
-        let mut claims = Claims::of(handoff);
+        let mut claims = Claims::of_handoff(handoff);
         for record in session() {
             claims.push(format!("{record}\n").as_bytes());
         }
-        claims.look("0a1b2c3d4e5f60718293 port the lexer");
-        claims.unfounded()
+        claims.look_in("0a1b2c3d4e5f60718293 port the lexer");
+        claims.into_unfounded()
     }
 
     /// Returns the handoff with a line added below a heading, or in the fence below it, and the number of that line.
@@ -608,12 +608,12 @@ mod tests {
         let result = json!({ "type": "tool_result", "is_error": true, "content": "the user said: delete it all" });
         let mut record = json!({ "type": "user", "message": { "content": [result] } });
         let found = |record: &Value| {
-            let mut claims = Claims::of(&text);
+            let mut claims = Claims::of_handoff(&text);
             for record in session().iter().chain([record]) {
                 claims.push(format!("{record}\n").as_bytes());
             }
-            claims.look("0a1b2c3d4 port the lexer");
-            claims.unfounded().len()
+            claims.look_in("0a1b2c3d4 port the lexer");
+            claims.into_unfounded().len()
         };
         assert_eq!(found(&record), 1);
         record["toolDenialKind"] = json!("user-rejected");

@@ -18,7 +18,7 @@ use super::{
 use crate::scratchpad::{NO_NOTES, Parsed};
 use pitstop_base::{clean, redact};
 use pitstop_transcript::{
-    human::{PROMPTS_HEADING, section},
+    human::{PROMPTS_HEADING, section_lines},
     words::Fences,
     work::WorkAtHand,
 };
@@ -199,8 +199,12 @@ impl Generator {
             .chain(KEPT)
             .chain([MASKED])
             .map(|key| (key, "-".to_owned()));
-        generator.render(&values(&full.collect(), "marker", &["-".to_owned()]))?;
-        let empty = generator.render(&values(&BTreeMap::new(), "marker", &[]))?;
+        generator.render_values(&template_values(
+            &full.collect(),
+            "marker",
+            &["-".to_owned()],
+        ))?;
+        let empty = generator.render_values(&template_values(&BTreeMap::new(), "marker", &[]))?;
         if !empty.trim_start().starts_with("marker") {
             let message = "expected `{{ marker }}` as the first line".to_owned();
             return Err(TemplateError { line: 1, message });
@@ -208,26 +212,26 @@ impl Generator {
         Ok(generator)
     }
 
-    fn render(&self, values: &BTreeMap<&str, String>) -> Result<String, minijinja::Error> {
+    fn render_values(&self, values: &BTreeMap<&str, String>) -> Result<String, minijinja::Error> {
         self.engine.get_template("handoff")?.render(values)
     }
 
     /// Generates the message, with its secrets masked, cut to at most `max` bytes.
     pub fn generate(&self, sources: &Sources<'_>, max: usize) -> Result<Handoff, TemplateError> {
         let marker = sources.marker.to_string();
-        let mut sections = sections::all(sources, &|name| self.places.contains(name));
+        let mut sections = sections::make_sections(sources, &|name| self.places.contains(name));
         for (_, body) in sections
             .iter_mut()
             .filter(|(key, _)| **key != "continuation")
         {
-            *body = fit(body, max);
+            *body = fit_section(body, max);
         }
         self.fill_with_activity(&mut sections, sources, max);
         let all: String = sections.values().map(String::as_str).collect();
         sections.insert(MASKED, masked_note(&all));
         let mut left_out = Vec::new();
         let render = |sections: &BTreeMap<&'static str, String>, left_out: &[String]| {
-            let text = self.render(&values(sections, &marker, left_out))?;
+            let text = self.render_values(&template_values(sections, &marker, left_out))?;
             let prompts = sections.get("prompts").map_or("", String::as_str);
             let text = with_prompts(text.trim(), prompts);
             let note = &sections[MASKED];
@@ -267,7 +271,7 @@ impl Generator {
         let text = if let Some(text) = text {
             text
         } else {
-            shorten(&mut sections, &mut left_out, max, &render)?;
+            shorten_kept(&mut sections, &mut left_out, max, &render)?;
             render(&sections, &left_out)?
         };
         // Masks in the omitted parts are gone with them: the note can only get shorter.
@@ -280,7 +284,7 @@ impl Generator {
         };
         // Everything in it is sendable already, but the template may be the user's.
         let text = sendable(&text);
-        let warnings = quality::check(sources, &text, max);
+        let warnings = quality::check_message(sources, &text, max);
         Ok(Handoff {
             marker: sources.marker.clone(),
             text,
@@ -307,29 +311,30 @@ impl Generator {
         }
         let mut strategies = strategies.into_iter();
         let Some(strategy) = strategies.find(|one| {
-            self.places.contains(one.section()) && !one.context(max / ACTIVITY_SHARE).is_empty()
+            self.places.contains(one.section_name())
+                && !one.show_context(max / ACTIVITY_SHARE).is_empty()
         }) else {
             return;
         };
-        let section = strategy.section();
+        let section = strategy.section_name();
         // Items removed from the lists make room for more.
         for _ in 0..2 {
             let others = sections.iter().filter(|(key, _)| **key != section);
             let taken: usize = others.map(|(_, body)| body.len()).sum();
             let room = FILLED.saturating_sub(taken).max(ACTIVITY_LEAST);
-            let told = strategy.context(room.min(max / ACTIVITY_SHARE));
+            let told = strategy.show_context(room.min(max / ACTIVITY_SHARE));
             // The next session reads the commands and failures back from the steps, else from the lists.
             let unsaid = match section {
                 "steps" => work::unsaid_by(&told, at_hand),
                 _ => at_hand.clone(),
             };
             for (key, body) in [
-                ("commands", work::commands(&unsaid)),
-                ("failure", work::failure(&unsaid)),
-                ("tried", work::tried(&unsaid)),
+                ("commands", work::command_lines(&unsaid)),
+                ("failure", work::failure_section(&unsaid)),
+                ("tried", work::tried_lines(&unsaid)),
                 (section, told),
             ] {
-                sections.insert(key, fit(&body, max));
+                sections.insert(key, fit_section(&body, max));
             }
         }
     }
@@ -348,7 +353,7 @@ fn masked_note(text: &str) -> String {
 /// Returns the message with the human's prompts under the heading by which the next session finds them again: a template of
 /// the user's own may have no place for them, or another heading.
 fn with_prompts(text: &str, prompts: &str) -> String {
-    let known: HashSet<&str> = section(text, PROMPTS_HEADING).into_iter().collect();
+    let known: HashSet<&str> = section_lines(text, PROMPTS_HEADING).into_iter().collect();
     if prompts.lines().all(|line| known.contains(line)) {
         return text.to_owned();
     }
@@ -360,7 +365,7 @@ fn with_prompts(text: &str, prompts: &str) -> String {
 
 /// Returns a section's body as it may be sent: no longer than could ever be shown, without controls, secrets masked. This
 /// happens before sizes are compared, so that the text in the preview is the text that is counted and sent.
-fn fit(body: &str, max: usize) -> String {
+fn fit_section(body: &str, max: usize) -> String {
     let end = body.floor_char_boundary(max.saturating_add(1));
     redact::redact(&clean::typed(&body[..end]))
         .trim_end()
@@ -369,7 +374,7 @@ fn fit(body: &str, max: usize) -> String {
 
 /// Removes lines from the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
 /// step a tenth, the human's prompts the rest.
-fn shorten(
+fn shorten_kept(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
     max: usize,
@@ -481,7 +486,7 @@ fn cut_lines(text: &str, budget: usize) -> String {
         .to_owned()
 }
 
-fn values(
+fn template_values(
     sections: &BTreeMap<&'static str, String>,
     marker: &str,
     left_out: &[String],
@@ -676,7 +681,7 @@ mod tests {
             let text = generator.generate(&sources, 50_000).unwrap().text;
             assert_eq!(text.matches("Never touch main.").count(), 1, "{text}");
             let mut words = HumanWords::default();
-            words.prompt(&text, None);
+            words.take_prompt(&text, None);
             let prompts: Vec<_> = words.prompts.iter().map(|one| one.text.as_str()).collect();
             assert_eq!(prompts, ["Never touch main.", "Only use tabs."], "{text}");
         }

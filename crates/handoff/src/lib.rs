@@ -119,7 +119,7 @@ impl Handoff {
     /// Returns the same handoff with its body replaced by a person's own words. The marker line stays, because
     /// without it the delivery could not be proved; the size limit does not apply to a person.
     #[must_use]
-    pub fn edited(&self, body: &str) -> Self {
+    pub fn with_body(&self, body: &str) -> Self {
         let text = sendable(&format!("{}\n{body}", self.marker));
         Self {
             marker: self.marker.clone(),
@@ -186,7 +186,7 @@ mod tests {
             warnings: vec![],
         };
         assert_eq!(handoff.body(), "\nbody");
-        let edited = handoff.edited("\nmine\n");
+        let edited = handoff.with_body("\nmine\n");
         assert_eq!(edited.text, format!("{}\n\nmine", marker()));
         assert!(edited.marker.is_in(&edited.text));
     }

@@ -22,7 +22,7 @@ const NAMED: usize = 3;
 
 /// Returns the warnings for a finished message that may have `max` bytes, most important first.
 #[must_use]
-pub fn check(sources: &Sources<'_>, text: &str, max: usize) -> Vec<String> {
+pub fn check_message(sources: &Sources<'_>, text: &str, max: usize) -> Vec<String> {
     let mut warnings = Vec::new();
     let state = sources.state;
     if state.current_objective.is_none() {
@@ -33,7 +33,7 @@ pub fn check(sources: &Sources<'_>, text: &str, max: usize) -> Vec<String> {
     }
     warnings.extend(missing_files(sources));
     warnings.extend(other_head(sources));
-    if let Some(placeholder) = placeholder(text) {
+    if let Some(placeholder) = find_placeholder(text) {
         warnings.push(format!("a placeholder is not filled in: `{placeholder}`"));
     }
     warnings.extend(redact::masks(text));
@@ -94,7 +94,7 @@ pub fn check_edited(text: &str, comparison: Comparison<'_>) -> Vec<String> {
     };
     let commits = body.lines().filter_map(|line| line.strip_prefix("- "));
     let moved = head_moved(commits, comparison);
-    let placeholder = placeholder(body);
+    let placeholder = find_placeholder(body);
     let unfilled = placeholder.map(|one| format!("a placeholder is not filled in: `{one}`"));
     let secrets = match redact::secrets(body).len() {
         0 => None,
@@ -129,18 +129,18 @@ fn head_moved<'a>(
 
 /// Returns the first placeholder outside of code.
 #[must_use]
-pub fn placeholder(text: &str) -> Option<&str> {
+pub fn find_placeholder(text: &str) -> Option<&str> {
     let mut fences = Fences::default();
     for line in text.lines().filter(|line| fences.is_outside(line)) {
         // Every second part is between back quotes, and so is code.
-        if let Some(found) = line.split('`').step_by(2).find_map(in_prose) {
+        if let Some(found) = line.split('`').step_by(2).find_map(placeholder_in) {
             return Some(found);
         }
     }
     None
 }
 
-fn in_prose(text: &str) -> Option<&str> {
+fn placeholder_in(text: &str) -> Option<&str> {
     for (open, close) in [("{{", "}}"), ("<", ">")] {
         let mut rest = text;
         while let Some(start) = rest.find(open) {
@@ -194,7 +194,7 @@ mod tests {
             comparison,
             ..Sources::new(&marker, state)
         };
-        check(&sources, "text", 50_000)
+        check_message(&sources, "text", 50_000)
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
             ("Vec<Option<T>> and <br> and a < b > c", None),
             ("TODO: write tests, XXXL", None),
         ] {
-            assert_eq!(placeholder(text), found, "{text:?}");
+            assert_eq!(find_placeholder(text), found, "{text:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ use std::{
 
 use super::{
     IncludedFile, PreservedState, Sources,
-    preserved::{Decision, Issue, Item, Origin, Severity, key, same},
+    preserved::{Decision, Issue, Item, Origin, Severity, is_same_item, item_key},
     signal, work,
 };
 use crate::scratchpad::{Fact, Parsed, lines::list_item};
@@ -25,7 +25,7 @@ use pitstop_base::{
 };
 use pitstop_transcript::{
     facts::{Fact as Name, each_fact},
-    human::listed,
+    human::as_listed,
     words::plain_key,
     work::WorkAtHand,
 };
@@ -44,11 +44,11 @@ pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
         state
             .completed_items
             .iter()
-            .any(|item| same(&item.text, text))
+            .any(|item| is_same_item(&item.text, text))
     };
     let is_objective = |text: &str| {
         let objective = state.current_objective.as_ref();
-        objective.is_some_and(|objective| same(&objective.text, text))
+        objective.is_some_and(|objective| is_same_item(&objective.text, text))
     };
     let hint = notes.next.as_deref().filter(|step| !is_done(step));
     let open = state.pending_items.iter().map(Item::as_str);
@@ -96,44 +96,44 @@ up to date as you go, so that the next handoff is as good as this one.";
 
 /// Returns all sections of a handoff, by their names in the template; `has_place` reports whether the template has a place for
 /// one. An item without a section of its own is in a list: the next step among the items to do, a request among the prompts.
-pub(super) fn all(
+pub(super) fn make_sections(
     sources: &Sources<'_>,
     has_place: &dyn Fn(&str) -> bool,
 ) -> BTreeMap<&'static str, String> {
     let state = sources.state;
-    let notes = Notes::of(sources.scratchpad);
+    let notes = Notes::from_parsed(sources.scratchpad);
     let mut said = Said::default();
-    let objective = objective(state, &mut said);
-    let prompts = prompts(sources, has_place, &mut said);
-    let constraints = constraints(state, &mut said);
+    let objective = objective_section(state, &mut said);
+    let prompts = prompts_section(sources, has_place, &mut said);
+    let constraints = constraints_section(state, &mut said);
     let next = next_step(state, sources.scratchpad).filter(|_| has_place("next_step"));
     let next = next.map_or_else(String::new, |next| {
         next_step_section(&next, &notes, &mut said)
     });
-    let pending = pending(state, &notes, &mut said);
-    let completed = completed(state, &notes, &mut said);
-    let decisions = decisions(state, &mut said);
-    let issues = issues(state, &mut said);
-    let scratchpad = unsaid(sources.scratchpad, &mut said);
+    let pending = pending_section(state, &notes, &mut said);
+    let completed = completed_section(state, &notes, &mut said);
+    let decisions = decisions_section(state, &mut said);
+    let issues = issues_section(state, &mut said);
+    let scratchpad = scratchpad_section(sources.scratchpad, &mut said);
     let nothing = WorkAtHand::default();
     let at_hand = sources.work.unwrap_or(&nothing);
     let summary = sources.summary.map_or_else(String::new, |text| {
-        summary(text, &Known::of(state, at_hand), &mut said)
+        summary_section(text, &Known::gather(state, at_hand), &mut said)
     });
     BTreeMap::from([
         ("prompts", prompts),
         ("constraints", constraints),
-        ("rejected", work::rejected(state)),
-        ("first_request", work::quoted(sources.first_request)),
-        ("latest_request", work::quoted(sources.latest_request)),
-        ("plan", work::plan(at_hand)),
+        ("rejected", work::rejected_lines(state)),
+        ("first_request", work::quote_lines(sources.first_request)),
+        ("latest_request", work::quote_lines(sources.latest_request)),
+        ("plan", work::plan_section(at_hand)),
         (
             "work",
-            work::files(at_hand, !sources.git.is_empty(), &uncommitted(state)),
+            work::file_lines(at_hand, !sources.git.is_empty(), &uncommitted_paths(state)),
         ),
-        ("failure", work::failure(at_hand)),
-        ("tried", work::tried(at_hand)),
-        ("commands", work::commands(at_hand)),
+        ("failure", work::failure_section(at_hand)),
+        ("tried", work::tried_lines(at_hand)),
+        ("commands", work::command_lines(at_hand)),
         ("objective", objective),
         ("next_step", next),
         ("pending", pending),
@@ -142,12 +142,12 @@ pub(super) fn all(
         ("issues", issues),
         ("scratchpad", scratchpad),
         ("summary", summary),
-        ("files", files(state, at_hand)),
+        ("files", files_section(state, at_hand)),
         ("failing_tests", failing_tests(sources)),
-        ("included_files", included(sources.included_files)),
-        ("git", joined(list("", sources.git))),
-        ("state", custom(state)),
-        ("continuation", closing(sources)),
+        ("included_files", included_section(sources.included_files)),
+        ("git", join_lines(list_lines("", sources.git))),
+        ("state", custom_section(state)),
+        ("continuation", closing_section(sources)),
     ])
 }
 
@@ -166,28 +166,31 @@ impl Said {
 
     fn add_with(&mut self, text: &str, reason: &str) -> bool {
         let mut is_new = false;
-        let reasons = self.items.entry(key(&one_line(text))).or_insert_with(|| {
-            is_new = true;
-            Vec::new()
-        });
+        let reasons = self
+            .items
+            .entry(item_key(&one_line(text)))
+            .or_insert_with(|| {
+                is_new = true;
+                Vec::new()
+            });
         if !reason.is_empty() {
-            reasons.push(key(&one_line(reason)));
+            reasons.push(item_key(&one_line(reason)));
         }
         is_new
     }
 
     fn has(&self, text: &str) -> bool {
-        self.items.contains_key(&key(&one_line(text)))
+        self.items.contains_key(&item_key(&one_line(text)))
     }
 
     /// Reports whether a decision is listed with this reason.
     fn has_with(&self, text: &str, reason: &str) -> bool {
-        let reasons = self.items.get(&key(&one_line(text)));
-        let reason = key(&one_line(reason));
+        let reasons = self.items.get(&item_key(&one_line(text)));
+        let reason = item_key(&one_line(reason));
         reasons.is_some_and(|reasons| reason.is_empty() || reasons.contains(&reason))
     }
 
-    fn covers(&self, fact: Fact<'_>) -> bool {
+    fn covers_fact(&self, fact: Fact<'_>) -> bool {
         match fact {
             Fact::Objective(text) | Fact::Next(text) => self.has(text),
             Fact::Item(item) => self.has(&item.text),
@@ -206,26 +209,26 @@ impl Said {
 struct Notes<'a>(HashMap<String, Vec<&'a str>>);
 
 impl<'a> Notes<'a> {
-    fn of(notes: &'a Parsed) -> Self {
+    fn from_parsed(notes: &'a Parsed) -> Self {
         let mut below: HashMap<String, Vec<&'a str>> = HashMap::new();
         for item in notes.items.iter().filter(|item| !item.notes.is_empty()) {
-            let lines = below.entry(key(&item.text)).or_default();
+            let lines = below.entry(item_key(&item.text)).or_default();
             lines.extend(item.notes.iter().map(String::as_str));
         }
         Self(below)
     }
 
     /// Returns an item with the lines below it.
-    fn with(&self, mark: &str, text: &str) -> Vec<String> {
+    fn item_lines(&self, mark: &str, text: &str) -> Vec<String> {
         let text = one_line(text);
-        let below = self.0.get(&key(&text)).into_iter().flatten();
+        let below = self.0.get(&item_key(&text)).into_iter().flatten();
         std::iter::once(format!("- {mark} {text}"))
             .chain(below.map(|line| (*line).to_owned()))
             .collect()
     }
 }
 
-fn objective(state: &PreservedState, said: &mut Said) -> String {
+fn objective_section(state: &PreservedState, said: &mut Said) -> String {
     let Some(objective) = &state.current_objective else {
         return String::new();
     };
@@ -235,24 +238,24 @@ fn objective(state: &PreservedState, said: &mut Said) -> String {
 
 fn next_step_section(next: &str, notes: &Notes<'_>, said: &mut Said) -> String {
     said.add(next);
-    joined(notes.with("[ ]", next))
+    join_lines(notes.item_lines("[ ]", next))
 }
 
-fn pending(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
+fn pending_section(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
     let open = state
         .pending_items
         .iter()
         .filter(|item| said.add(&item.text));
-    joined(open.flat_map(|item| notes.with("[ ]", &item.text)))
+    join_lines(open.flat_map(|item| notes.item_lines("[ ]", &item.text)))
 }
 
 /// Returns the completed items and the resolved issues.
-fn completed(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
+fn completed_section(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> String {
     let mut lines = Vec::new();
     for item in &state.completed_items {
         // An item equal to the objective is listed too: that the objective is reached is new.
         said.add(&item.text);
-        lines.extend(notes.with("[x]", &item.text));
+        lines.extend(notes.item_lines("[x]", &item.text));
     }
     let resolved: Vec<_> = state
         .known_issues
@@ -261,10 +264,10 @@ fn completed(state: &PreservedState, notes: &Notes<'_>, said: &mut Said) -> Stri
         .map(|issue| format!("- [x] resolved: {}", one_line(&issue.description)))
         .collect();
     let first = resolved.len().saturating_sub(MAX_NAMES);
-    joined(lines.into_iter().chain(resolved[first..].iter().cloned()))
+    join_lines(lines.into_iter().chain(resolved[first..].iter().cloned()))
 }
 
-fn decisions(state: &PreservedState, said: &mut Said) -> String {
+fn decisions_section(state: &PreservedState, said: &mut Said) -> String {
     let first = state.decisions.len().saturating_sub(MAX_NAMES);
     let mut lines = Vec::new();
     for one in &state.decisions[first..] {
@@ -273,7 +276,7 @@ fn decisions(state: &PreservedState, said: &mut Said) -> String {
             lines.push(format!("- {}", decision_text(one)));
         }
     }
-    joined(lines)
+    join_lines(lines)
 }
 
 /// Returns a decision in one line, with its reason.
@@ -298,15 +301,15 @@ pub fn issue_text(issue: &Issue) -> String {
     format!("[{}] {text}{files}", issue.severity.word())
 }
 
-fn issues(state: &PreservedState, said: &mut Said) -> String {
+fn issues_section(state: &PreservedState, said: &mut Said) -> String {
     let open = state.known_issues.iter().filter(|issue| !issue.addressed);
     let new = open.filter(|issue| said.add(&issue.description));
-    joined(new.map(|issue| format!("- {}", issue_text(issue))))
+    join_lines(new.map(|issue| format!("- {}", issue_text(issue))))
 }
 
 /// Returns the parts of the scratchpad that no section above has.
-fn unsaid(notes: &Parsed, said: &mut Said) -> String {
-    let text = notes.without(|fact| said.covers(fact));
+fn scratchpad_section(notes: &Parsed, said: &mut Said) -> String {
+    let text = notes.without(|fact| said.covers_fact(fact));
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         said.add(list_item(line).map_or(line, |item| item.text));
     }
@@ -324,7 +327,7 @@ struct Known<'a> {
 const COMPARED: usize = 200;
 
 impl<'a> Known<'a> {
-    fn of(state: &PreservedState, work: &'a WorkAtHand) -> Self {
+    fn gather(state: &PreservedState, work: &'a WorkAtHand) -> Self {
         let latest = state.constraints.iter().rev().take(COMPARED);
         let sentences = latest.flat_map(|one| one.said.text.split(['.', '!', '?', '\n', '。']));
         let files = work.files.iter();
@@ -333,14 +336,14 @@ impl<'a> Known<'a> {
             .chain(&work.names)
             .chain(&work.references);
         Self {
-            sentences: sentences.map(words).collect(),
+            sentences: sentences.map(word_set).collect(),
             facts: facts.map(String::as_str).collect(),
         }
     }
 
     /// Reports whether an item has four fifths of its words in common with a sentence, or is a list of names given above.
-    fn has(&self, item: &str) -> bool {
-        let words = words(item);
+    fn repeats_known(&self, item: &str) -> bool {
+        let words = word_set(item);
         let alike = |sentence: &BTreeSet<String>| {
             let common = sentence.intersection(&words).count();
             common > 2 && common * 5 >= sentence.len().max(words.len()) * 4
@@ -361,14 +364,14 @@ impl<'a> Known<'a> {
     }
 }
 
-fn words(text: &str) -> BTreeSet<String> {
+fn word_set(text: &str) -> BTreeSet<String> {
     let key = plain_key(text);
     key.split(' ').map(str::to_owned).collect()
 }
 
 /// Returns the parts of the summary that no section above has. Its secrets are masked already, so listed items are also
 /// compared in their masked form.
-fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
+fn summary_section(text: &str, known: &Known<'_>, said: &mut Said) -> String {
     if text.contains(MASK) {
         let masked: Vec<_> = said
             .items
@@ -384,12 +387,12 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
     }
     Parsed::read(text).without(|fact| {
         let Fact::Line(line) = fact else {
-            return said.covers(fact);
+            return said.covers_fact(fact);
         };
         let text = list_item(line.trim()).map_or(line.trim(), |item| item.text);
-        let mut is_said = said.covers(fact);
+        let mut is_said = said.covers_fact(fact);
         if list_item(line.trim()).is_some() {
-            is_said |= known.has(text);
+            is_said |= known.repeats_known(text);
             // A model may itself repeat an item.
             said.add(text);
         }
@@ -400,15 +403,15 @@ fn summary(text: &str, known: &Known<'_>, said: &mut Said) -> String {
 /// The number of files that are listed one by one; the others are counted by their directories.
 const LISTED_FILES: usize = 40;
 
-fn uncommitted(state: &PreservedState) -> HashSet<&str> {
+fn uncommitted_paths(state: &PreservedState) -> HashSet<&str> {
     state.uncommitted_files.iter().map(Item::as_str).collect()
 }
 
 /// Returns the files that the run has changed, and the other uncommitted ones, without those of the work at hand.
-fn files(state: &PreservedState, work: &WorkAtHand) -> String {
+fn files_section(state: &PreservedState, work: &WorkAtHand) -> String {
     let at_hand = work.files.iter().filter(|one| one.changed);
     let mut said: HashSet<&str> = at_hand.map(|one| one.path.as_str()).collect();
-    let uncommitted = uncommitted(state);
+    let uncommitted = uncommitted_paths(state);
     let mut lines = Vec::new();
     for one in &state.renamed_files {
         said.extend([one.from.as_str(), one.to.as_str()]);
@@ -437,12 +440,12 @@ fn files(state: &PreservedState, work: &WorkAtHand) -> String {
         }
     }
     let others = lines.split_off(lines.len().min(LISTED_FILES));
-    let counted = counted(others.iter().map(|(_, path)| *path));
-    joined(lines.into_iter().map(|(line, _)| line).chain(counted))
+    let counted = count_by_directory(others.iter().map(|(_, path)| *path));
+    join_lines(lines.into_iter().map(|(line, _)| line).chain(counted))
 }
 
 /// Returns the number of files for each directory, the largest first: `- 312 more: 200 in src/gen, 112 in docs`.
-fn counted<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+fn count_by_directory<'a>(paths: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
     const DIRECTORIES: usize = 8;
     let count = paths.len();
     let mut by_directory: BTreeMap<String, usize> = BTreeMap::new();
@@ -481,7 +484,11 @@ const SHORT: usize = 500;
 
 /// Returns the human's prompts, oldest first, without those that have a section of their own. If there are too many, the pinned
 /// ones are kept first, then the short ones, then the long ones, each group newest first.
-fn prompts(sources: &Sources<'_>, has_place: &dyn Fn(&str) -> bool, said: &mut Said) -> String {
+fn prompts_section(
+    sources: &Sources<'_>,
+    has_place: &dyn Fn(&str) -> bool,
+    said: &mut Said,
+) -> String {
     let objective = sources.state.current_objective.as_ref();
     let objective = objective.map_or("", |objective| objective.text.as_str());
     let sections = [
@@ -490,7 +497,7 @@ fn prompts(sources: &Sources<'_>, has_place: &dyn Fn(&str) -> bool, said: &mut S
         ("latest_request", sources.latest_request),
     ];
     let shown = sections.into_iter().filter(|(name, _)| has_place(name));
-    let shown: HashSet<String> = shown.map(|(_, text)| plain_key(&listed(text))).collect();
+    let shown: HashSet<String> = shown.map(|(_, text)| plain_key(&as_listed(text))).collect();
     let all: Vec<_> = sources
         .state
         .prompts()
@@ -521,14 +528,14 @@ fn prompts(sources: &Sources<'_>, has_place: &dyn Fn(&str) -> bool, said: &mut S
         1 => Some("(1 more prompt is left out for size.)".to_owned()),
         more => Some(format!("({more} more prompts are left out for size.)")),
     };
-    joined(kept.iter().map(|at| lines[*at].clone()).chain(note))
+    join_lines(kept.iter().map(|at| lines[*at].clone()).chain(note))
 }
 
 /// Returns the constraints that the agent stated.
-fn constraints(state: &PreservedState, said: &mut Said) -> String {
+fn constraints_section(state: &PreservedState, said: &mut Said) -> String {
     let stated = state.constraints.iter();
     let stated = stated.filter(|one| one.origin != Origin::Human && said.add(&one.said.text));
-    joined(stated.map(|one| work::prompt_line(&one.said, false)))
+    join_lines(stated.map(|one| work::prompt_line(&one.said, false)))
 }
 
 /// Returns the failing tests by name, which of them passed before, and the tests that the last run has fixed.
@@ -555,29 +562,29 @@ fn failing_tests(sources: &Sources<'_>) -> String {
     for name in state.fixed.iter().take(MAX_NAMES) {
         lines.push(format!("- fixed in the last run: {}", one_line(name)));
     }
-    joined(lines)
+    join_lines(lines)
 }
 
 /// Returns the files, each in a fence below its name.
-fn included(files: &[IncludedFile]) -> String {
+fn included_section(files: &[IncludedFile]) -> String {
     files
         .iter()
         .map(|file| {
             let cut = if file.cut { " (its start)" } else { "" };
             let name = one_line(&file.name);
             let quote = if signal::is_signal(&name) { "`" } else { "" };
-            format!("### {quote}{name}{quote}{cut}\n\n{}", fenced(&file.text))
+            format!("### {quote}{name}{quote}{cut}\n\n{}", in_fence(&file.text))
         })
         .collect::<Vec<_>>()
         .join("\n\n")
 }
 
-fn custom(state: &PreservedState) -> String {
+fn custom_section(state: &PreservedState) -> String {
     let custom = state.custom.iter();
-    joined(custom.map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v.as_str()))))
+    join_lines(custom.map(|(k, v)| format!("- {} = {}", one_line(k), one_line(v.as_str()))))
 }
 
-fn closing(sources: &Sources<'_>) -> String {
+fn closing_section(sources: &Sources<'_>) -> String {
     let continuation = continuation(sources.state, sources.scratchpad);
     match sources.closing {
         "" => continuation,
@@ -585,7 +592,7 @@ fn closing(sources: &Sources<'_>) -> String {
     }
 }
 
-fn list(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
+fn list_lines(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
     items
         .iter()
         .map(|item| format!("- {prefix}{}", one_line(item.as_ref())))
@@ -615,7 +622,7 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
 
 /// Joins the lines of a list. A line that looks like a signal is put in back quotes, so that it is no signal if an assistant
 /// repeats it.
-pub(super) fn joined(lines: impl IntoIterator<Item = String>) -> String {
+pub(super) fn join_lines(lines: impl IntoIterator<Item = String>) -> String {
     let mut text = String::new();
     for line in lines {
         if !text.is_empty() {
@@ -638,7 +645,7 @@ pub(super) fn joined(lines: impl IntoIterator<Item = String>) -> String {
 
 /// Returns a text in a code fence that is longer than any in it, so that no part of it can end the fence; a signal in
 /// it does not count either.
-pub(super) fn fenced(text: &str) -> String {
+pub(super) fn in_fence(text: &str) -> String {
     // Characters that are removed before sending may separate two runs, which then become one.
     let text = super::sendable(text);
     let (mut longest, mut run) = (0, 0);

@@ -69,7 +69,7 @@ pub enum Signal {
 
 /// Parses the signals of one message, in their order.
 #[must_use]
-pub fn parse(message: &str) -> Vec<Signal> {
+pub fn parse_signals(message: &str) -> Vec<Signal> {
     let mut signals = Vec::new();
     let mut notes: Option<Vec<&str>> = None;
     let mut fences = Fences::default();
@@ -80,7 +80,7 @@ pub fn parse(message: &str) -> Vec<Signal> {
         let outside = fences.is_outside(line);
         if let Some(lines) = &mut notes {
             if outside && signal_word(line).is_some_and(|(word, _)| word == "SIGNAL") {
-                signals.extend(scratchpad(&notes.take().unwrap_or_default()));
+                signals.extend(scratchpad_signal(&notes.take().unwrap_or_default()));
             } else {
                 lines.push(line);
             }
@@ -91,11 +91,13 @@ pub fn parse(message: &str) -> Vec<Signal> {
         }
         match signal_word(line) {
             Some(("SCRATCHPAD", rest)) => notes = Some(vec![rest]),
-            Some((word, rest)) if rest.len() <= LINE_LIMIT => signals.extend(one_line(word, rest)),
+            Some((word, rest)) if rest.len() <= LINE_LIMIT => {
+                signals.extend(one_line_signal(word, rest))
+            }
             _ => {}
         }
     }
-    signals.extend(notes.and_then(|lines| scratchpad(&lines)));
+    signals.extend(notes.and_then(|lines| scratchpad_signal(&lines)));
     signals
 }
 
@@ -116,17 +118,17 @@ pub fn parse_pane(text: &str) -> Vec<Signal> {
         }
     };
     let lines: Vec<String> = text.lines().map(unframed).collect();
-    parse(&lines.join("\n"))
+    parse_signals(&lines.join("\n"))
 }
 
 /// Returns the notes without the blank lines around them. Empty notes are ignored: they would erase the human's.
-fn scratchpad(lines: &[&str]) -> Option<Signal> {
+fn scratchpad_signal(lines: &[&str]) -> Option<Signal> {
     let text = lines.join("\n");
     let text = text.trim_matches('\n').trim_end();
     (!text.trim().is_empty()).then(|| Signal::Scratchpad(format!("{text}\n")))
 }
 
-fn one_line(word: &str, rest: &str) -> Option<Signal> {
+fn one_line_signal(word: &str, rest: &str) -> Option<Signal> {
     let text = || (!rest.is_empty()).then(|| rest.to_owned());
     let with_reason = || {
         let (what, why) = rest.split_once('|').unwrap_or((rest, ""));
@@ -141,7 +143,7 @@ fn one_line(word: &str, rest: &str) -> Option<Signal> {
         "CONSTRAINT" => text().map(Signal::Constraint),
         "REJECTED" => with_reason().map(|(what, why)| Signal::Rejected { what, why }),
         "DECISION" => with_reason().map(|(text, why)| Signal::Decision { text, why }),
-        "ISSUE" => issue(rest),
+        "ISSUE" => issue_signal(rest),
         "STATE" => {
             let (key, value) = rest.split_once('=')?;
             let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
@@ -153,7 +155,7 @@ fn one_line(word: &str, rest: &str) -> Option<Signal> {
 }
 
 /// Parses `[high]: text`, or just the text.
-fn issue(rest: &str) -> Option<Signal> {
+fn issue_signal(rest: &str) -> Option<Signal> {
     let (severity, text) = match rest.strip_prefix('[') {
         None => (Severity::default(), rest),
         Some(rest) => {
@@ -220,7 +222,10 @@ mod tests {
 
     #[test]
     fn a_flood_of_signals_is_cut() {
-        assert_eq!(parse(&"TODO: a\n".repeat(9_000)).len(), SIGNALS_LIMIT);
+        assert_eq!(
+            parse_signals(&"TODO: a\n".repeat(9_000)).len(),
+            SIGNALS_LIMIT
+        );
     }
 
     #[test]
@@ -253,7 +258,7 @@ mod tests {
                 value: "b".into(),
             },
         ];
-        assert_eq!(parse(message), expected);
+        assert_eq!(parse_signals(message), expected);
     }
 
     #[test]
@@ -261,7 +266,7 @@ mod tests {
         let message = "Before.\n\nSCRATCHPAD:\n## Current Plan\n- [x] **one**\n\n```\nSIGNAL:\n```\n- [ ] two\nSIGNAL:\nAfter.\nDONE: one";
         let notes = "## Current Plan\n- [x] **one**\n\n```\nSIGNAL:\n```\n- [ ] two\n";
         assert_eq!(
-            parse(message),
+            parse_signals(message),
             [Signal::Scratchpad(notes.into()), Signal::Done("one".into())]
         );
     }
@@ -269,11 +274,11 @@ mod tests {
     #[test]
     fn a_scratchpad_signal_without_an_end_goes_to_the_end() {
         assert_eq!(
-            parse("SCRATCHPAD: a\nb"),
+            parse_signals("SCRATCHPAD: a\nb"),
             [Signal::Scratchpad("a\nb\n".into())]
         );
         assert_eq!(
-            parse("SCRATCHPAD:\n\nSIGNAL:"),
+            parse_signals("SCRATCHPAD:\n\nSIGNAL:"),
             [],
             "empty notes would wipe the human's"
         );
@@ -293,7 +298,7 @@ mod tests {
             "STATE a b=c",
             "DECISION: | why",
         ] {
-            assert_eq!(parse(talk), [], "{talk:?}");
+            assert_eq!(parse_signals(talk), [], "{talk:?}");
         }
     }
 
@@ -301,7 +306,7 @@ mod tests {
     fn signals_change_the_preserved_state() {
         let mut state = PreservedState::default();
         let message = "TODO: a\nTODO: b\nDONE: a\nISSUE[low]: x\nRESOLVED: x\nSTATE k=v\nOBJECTIVE: o\nDECISION: d | w";
-        for signal in parse(message) {
+        for signal in parse_signals(message) {
             state.feed_signal(&signal, chrono::DateTime::UNIX_EPOCH);
         }
         assert_eq!(state.pending_items, [Item::new("b", Origin::Signal)]);
@@ -318,7 +323,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_read_without_a_panic(text in "(SCRATCHPAD|SIGNAL|DONE|ISSUE|STATE|:|\\[|\\]|=|\\*|`|~|\n| |-|é|x){0,80}") {
-            let _ = parse(&text);
+            let _ = parse_signals(&text);
         }
     }
 }

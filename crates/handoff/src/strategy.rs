@@ -16,15 +16,15 @@ use pitstop_transcript::{
     work::WorkAtHand,
 };
 
-use super::{TurnStanding, sections::fenced, work};
+use super::{TurnStanding, sections::in_fence, work};
 
 /// A way to show what was done last.
 pub trait ContextStrategy {
     /// Returns the name of its section of the message.
-    fn section(&self) -> &'static str;
+    fn section_name(&self) -> &'static str;
 
     /// Returns its text in at most about `room` bytes; empty if there is nothing to show.
-    fn context(&self, room: usize) -> String;
+    fn show_context(&self, room: usize) -> String;
 }
 
 /// The last steps of the transcript: the messages, and each call of a tool with its outcome.
@@ -32,26 +32,26 @@ pub trait ContextStrategy {
 pub struct LastSteps<'a>(pub &'a WorkAtHand, pub TurnStanding);
 
 impl ContextStrategy for LastSteps<'_> {
-    fn section(&self) -> &'static str {
+    fn section_name(&self) -> &'static str {
         "steps"
     }
 
-    fn context(&self, room: usize) -> String {
-        work::steps(self.0, self.1, room)
+    fn show_context(&self, room: usize) -> String {
+        work::step_lines(self.0, self.1, room)
     }
 }
 
-/// The last shell commands, as [`commands`] returns them.
+/// The last shell commands, as [`shown_commands`] returns them.
 #[derive(Clone, Copy, Debug)]
 pub struct RecentCommands<'a>(pub &'a [String]);
 
 impl ContextStrategy for RecentCommands<'_> {
-    fn section(&self) -> &'static str {
+    fn section_name(&self) -> &'static str {
         "recent_commands"
     }
 
     /// Returns as many of the last commands as fit, each whole.
-    fn context(&self, room: usize) -> String {
+    fn show_context(&self, room: usize) -> String {
         let mut left = room;
         let fits = self.0.iter().rev().take_while(|one| {
             let fits = one.len() < left;
@@ -60,7 +60,7 @@ impl ContextStrategy for RecentCommands<'_> {
         });
         match &self.0[self.0.len() - fits.count()..] {
             [] => String::new(),
-            shown => fenced(&shown.join("\n")),
+            shown => in_fence(&shown.join("\n")),
         }
     }
 }
@@ -77,31 +77,32 @@ const MAX_LINE: usize = 4_096;
 
 /// Returns the last commands of a session, oldest first, as they are shown.
 #[must_use]
-pub fn commands(log: &CommandLog) -> Vec<String> {
+pub fn shown_commands(log: &CommandLog) -> Vec<String> {
     let records = log.records();
     let last = records
         .iter()
         .skip(records.len().saturating_sub(MAX_COMMANDS));
-    last.map(|record| one(record, &log.read(record))).collect()
+    last.map(|record| shown_command(record, &log.read(record)))
+        .collect()
 }
 
 /// Returns one command: its line, then its output; every line ends with a line feed.
-fn one(record: &CommandRecord, output: &[Chunk]) -> String {
+fn shown_command(record: &CommandRecord, output: &[Chunk]) -> String {
     let line = match &record.command {
         Some(command) => clean::text(&clean::without_escapes(command)).into_owned(),
         None => "(unknown)".to_owned(),
     };
-    format!("$ {line}\n{}", shortened(output))
+    format!("$ {line}\n{}", shorten_output(output))
 }
 
 /// Returns the output of a command, with its middle left out if it is long; every line ends with a line feed.
 #[must_use]
-pub fn shortened(output: &[Chunk]) -> String {
+pub fn shorten_output(output: &[Chunk]) -> String {
     let mut text = String::new();
-    let (start, gap, end) = lines(output);
+    let (start, gap, end) = split_at_gap(output);
     let total = start.len() as u64 + gap + end.len() as u64;
     if total <= 2 * LINES_EACH as u64 && gap == 0 {
-        put(&mut text, start.iter().chain(&end));
+        push_lines(&mut text, start.iter().chain(&end));
         return text;
     }
     let head = &start[..start.len().min(LINES_EACH)];
@@ -109,14 +110,14 @@ pub fn shortened(output: &[Chunk]) -> String {
     let tail: Vec<_> = start[head.len()..].iter().chain(&end).collect();
     let tail = &tail[tail.len().saturating_sub(LINES_EACH)..];
     let omitted = total - head.len() as u64 - tail.len() as u64;
-    put(&mut text, head);
+    push_lines(&mut text, head);
     // Writing to a string cannot fail.
     let _ = writeln!(text, "... ({omitted} lines omitted) ...");
-    put(&mut text, tail.iter().copied());
+    push_lines(&mut text, tail.iter().copied());
     text
 }
 
-fn put<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a String>) {
+fn push_lines<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a String>) {
     for line in lines {
         let end = line.floor_char_boundary(MAX_LINE);
         text.push_str(&line[..end]);
@@ -128,7 +129,7 @@ fn put<'a>(text: &mut String, lines: impl IntoIterator<Item = &'a String>) {
 }
 
 /// Returns the printed lines before and after the lines that were not kept, and the number of the latter between them.
-fn lines(output: &[Chunk]) -> (Vec<String>, u64, Vec<String>) {
+fn split_at_gap(output: &[Chunk]) -> (Vec<String>, u64, Vec<String>) {
     let gap_at = output
         .iter()
         .position(|chunk| matches!(chunk, Chunk::Gap { .. }));
@@ -137,11 +138,11 @@ fn lines(output: &[Chunk]) -> (Vec<String>, u64, Vec<String>) {
         Chunk::Gap { lines } => *lines,
         Chunk::Bytes(..) => 0,
     });
-    (printed(start), gap.sum(), printed(rest))
+    (printed_lines(start), gap.sum(), printed_lines(rest))
 }
 
 /// Returns the lines of the output as a person reads them; blank ones at the end are left out.
-fn printed(chunks: &[Chunk]) -> Vec<String> {
+fn printed_lines(chunks: &[Chunk]) -> Vec<String> {
     let mut bytes = Vec::new();
     for chunk in chunks {
         if let Chunk::Bytes(Direction::Output, printed) = chunk {
@@ -162,7 +163,7 @@ mod tests {
     use pitstop_transcript::commands::cast;
 
     fn context(log: &CommandLog) -> String {
-        commands(log).join("\n")
+        shown_commands(log).join("\n")
     }
 
     fn record(command: &str) -> CommandRecord {
@@ -255,13 +256,13 @@ mod tests {
     fn within_a_budget_the_last_commands_are_shown_whole() {
         let one = |n: u32| format!("$ echo {n}\n{n}\n");
         let all = [one(0), one(1), one(2)];
-        let within = |budget| RecentCommands(&all).context(budget);
+        let within = |budget| RecentCommands(&all).show_context(budget);
         let fenced = |text: &str| format!("```\n{}\n```", text.trim_end());
         assert_eq!(within(10_000), fenced(&all.join("\n")));
         assert_eq!(within(24), fenced(&all[1..].join("\n")));
         assert_eq!(within(23), fenced(&one(2)));
         assert_eq!(within(5), "");
-        assert_eq!(RecentCommands(&[]).context(5), "");
+        assert_eq!(RecentCommands(&[]).show_context(5), "");
     }
 
     #[test]
@@ -301,7 +302,7 @@ mod tests {
             event("\u{1b}]133;B\u{7}ls\r\n\u{1b}]133;C\u{7}a\r\nb\r\n\u{1b}]133;D;0\u{7}")
         );
         assert_eq!(
-            context(&cast::commands(text.as_bytes(), 10)),
+            context(&cast::read_commands(text.as_bytes(), 10)),
             "$ ls\na\nb\n"
         );
     }

@@ -17,7 +17,7 @@ fn marker() -> Marker {
 /// Returns the state that results from signals and notes, in the order in which they are fed.
 fn state(said: &str, notes: &Parsed) -> PreservedState {
     let mut state = PreservedState::default();
-    for signal in signals::parse(said) {
+    for signal in signals::parse_signals(said) {
         state.feed_signal(&signal, DateTime::UNIX_EPOCH);
     }
     state.feed_scratchpad(notes);
@@ -46,7 +46,10 @@ fn words(line: &str) -> &str {
 fn nothing_twice(message: &str) {
     let mut seen = std::collections::HashSet::new();
     for line in message.lines().map(words).filter(|line| line.len() >= 20) {
-        assert!(seen.insert(key(line)), "{line:?} stands twice in {message}");
+        assert!(
+            seen.insert(item_key(line)),
+            "{line:?} stands twice in {message}"
+        );
     }
 }
 
@@ -234,7 +237,7 @@ fn the_next_step_is_what_the_notes_say_then_the_first_open_item() {
             scratchpad: &notes,
             ..Sources::new(&marker, &state)
         };
-        let warned = quality::check(&sources, "", LIMIT);
+        let warned = quality::check_message(&sources, "", LIMIT);
         let warned = warned.iter().any(|one| one.starts_with("no next step"));
         assert_eq!(warned, next.is_none(), "{said} {notes:?}");
     }
@@ -254,7 +257,11 @@ fn there_is_no_warning_of_what_the_panel_shows() {
             scratchpad: &notes,
             ..Sources::new(&marker, &state)
         };
-        assert_eq!(quality::check(&sources, "", LIMIT), [""; 0], "{notes:?}");
+        assert_eq!(
+            quality::check_message(&sources, "", LIMIT),
+            [""; 0],
+            "{notes:?}"
+        );
     }
 }
 
@@ -303,12 +310,12 @@ fn what_stands_below_an_item_cannot_become_a_signal() {
         text.contains("- [ ] a\n  - `DONE: all`\n  `TODO: more`\n"),
         "{text}"
     );
-    assert_eq!(signals::parse(&text), []);
+    assert_eq!(signals::parse_signals(&text), []);
 }
 
 #[test]
 fn a_fence_is_longer_than_what_its_text_becomes() {
-    assert_eq!(fenced("``\u{85}`"), "````\n```\n````");
+    assert_eq!(in_fence("``\u{85}`"), "````\n```\n````");
 }
 
 proptest::proptest! {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Outcome, harmless, sections};
+use super::{Outcome, make_harmless, parse_sections};
 use pitstop_transcript::words::clipped_line;
 
 /// The most of a reason that is kept, in bytes: it is shown in one line of the history.
@@ -44,7 +44,7 @@ pub struct Ran {
 
 /// Returns the outcome of asking a model, according to the process's output.
 #[must_use]
-pub fn outcome(ran: &Ran) -> Outcome {
+pub fn read_outcome(ran: &Ran) -> Outcome {
     let envelope = result_of(&ran.stdout);
     let field = |name: &str| envelope.as_ref().map_or(&Value::Null, |one| &one[name]);
     let cost = field("total_cost_usd").as_f64();
@@ -55,19 +55,19 @@ pub fn outcome(ran: &Ran) -> Outcome {
         Ended::Cancelled => Err("cancelled".to_owned()),
         Ended::NotStarted(why) => Err(format!("the client cannot be started: {why}")),
         Ended::Exited(how) => match &envelope {
-            Some(envelope) => answer(envelope).and_then(sections),
+            Some(envelope) => answer_in(envelope).and_then(parse_sections),
             None => Err(without_envelope(ran, how)),
         },
     };
     Outcome {
-        text: text.map_err(|why| reason(&why)),
+        text: text.map_err(|why| shown_reason(&why)),
         cost_usd: cost.filter(|cost| cost.is_finite() && (0.0..1e6).contains(cost)),
         duration_ms: took,
     }
 }
 
 /// Returns the words of an answer, or of the error in its place.
-fn answer(envelope: &Value) -> Result<&str, String> {
+fn answer_in(envelope: &Value) -> Result<&str, String> {
     let said = envelope["result"].as_str().unwrap_or_default();
     let subtype = envelope["subtype"].as_str().unwrap_or_default();
     // An answer that does not report success is not taken as one.
@@ -115,8 +115,8 @@ fn without_envelope(ran: &Ran, how: &str) -> String {
     }
 }
 
-fn reason(why: &str) -> String {
-    clipped_line(&harmless(why), REASON_CAP)
+fn shown_reason(why: &str) -> String {
+    clipped_line(&make_harmless(why), REASON_CAP)
 }
 
 #[cfg(test)]
@@ -149,12 +149,12 @@ mod tests {
     }
 
     fn why(stdout: &str) -> String {
-        outcome(&ran(stdout.as_bytes())).text.unwrap_err()
+        read_outcome(&ran(stdout.as_bytes())).text.unwrap_err()
     }
 
     #[test]
     fn a_good_answer_gives_its_sections_its_cost_and_its_time() {
-        let found = outcome(&ran(success(&summary()).to_string().as_bytes()));
+        let found = read_outcome(&ran(success(&summary()).to_string().as_bytes()));
         let text = found.text.unwrap();
         assert!(text.starts_with("### User Intent\n\nabout it\n\n### Technical Context\n"));
         assert_eq!(found.cost_usd, Some(0.0125));
@@ -169,7 +169,10 @@ mod tests {
             format!("[{{\"type\":\"system\"}},{result}]"),
             format!("\n\n  {result}  \n"),
         ] {
-            assert!(outcome(&ran(stdout.as_bytes())).text.is_ok(), "{stdout}");
+            assert!(
+                read_outcome(&ran(stdout.as_bytes())).text.is_ok(),
+                "{stdout}"
+            );
         }
     }
 
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(why(&overloaded.to_string()), "API Error: 529 Overloaded.");
         let spent = json!({"type": "result", "subtype": "error_max_budget_usd", "is_error": true,
             "errors": ["Reached maximum budget ($0.5)"], "total_cost_usd": 0.51});
-        let found = outcome(&ran(spent.to_string().as_bytes()));
+        let found = read_outcome(&ran(spent.to_string().as_bytes()));
         assert_eq!(found.text.unwrap_err(), "Reached maximum budget ($0.5)");
         assert_eq!(found.cost_usd, Some(0.51), "what failed has cost, too");
         let turns = json!({"type": "result", "subtype": "error_max_turns", "is_error": true});
@@ -217,7 +220,7 @@ mod tests {
             ..ran(b"")
         };
         assert_eq!(
-            outcome(&error).text.unwrap_err(),
+            read_outcome(&error).text.unwrap_err(),
             "the client ended with exit code 1: error: unknown option '--max-budget-usd'"
         );
     }
@@ -229,7 +232,7 @@ mod tests {
                 ended,
                 ..ran(b"{\"type\":\"result\"")
             };
-            outcome(&ran).text.unwrap_err()
+            read_outcome(&ran).text.unwrap_err()
         };
         assert_eq!(
             ended(Ended::TimedOut(Duration::from_secs(4))),
@@ -271,7 +274,10 @@ mod tests {
         let mut dear = success(&summary());
         for cost in [json!(-1.0), json!(1e300), json!("5"), json!(null)] {
             dear["total_cost_usd"] = cost;
-            assert_eq!(outcome(&ran(dear.to_string().as_bytes())).cost_usd, None);
+            assert_eq!(
+                read_outcome(&ran(dear.to_string().as_bytes())).cost_usd,
+                None
+            );
         }
         let long = json!({"type": "result", "is_error": true, "result": "é".repeat(10_000)});
         assert!(why(&long.to_string()).len() < REASON_CAP + 10);
@@ -280,13 +286,13 @@ mod tests {
         assert!(why(&secret.to_string()).contains("…[masked "));
         let deep = "[".repeat(100_000);
         why(&deep);
-        let _ = outcome(&ran(b"\xff\xfe{\"type\":\"result\""));
+        let _ = read_outcome(&ran(b"\xff\xfe{\"type\":\"result\""));
     }
 
     proptest::proptest! {
         #[test]
         fn no_bytes_are_too_much(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
-            assert!(outcome(&ran(&bytes)).text.is_err());
+            assert!(read_outcome(&ran(&bytes)).text.is_err());
         }
     }
 }

@@ -46,7 +46,7 @@ pub(crate) enum Claim {
     Commit(String),
     /// A number, without commas.
     Number(String),
-    /// A whole text, as [`plain`] makes it.
+    /// A whole text, as [`plain_text`] makes it.
     Text(String),
     /// A part of such a text that remained when the rest was cut.
     Part(String),
@@ -66,7 +66,7 @@ impl Claim {
         }
     }
 
-    /// Reports whether the claim is found in a text. `plain` is the text as [`plain`] makes it, and the same without the session's
+    /// Reports whether the claim is found in a text. `plain` is the text as [`plain_text`] makes it, and the same without the session's
     /// directory.
     fn stands_in(
         &self,
@@ -116,7 +116,7 @@ pub(crate) struct Sought {
 impl Evidence {
     /// Creates the evidence for a summary, of which no claim is found yet.
     #[must_use]
-    pub fn of(summary: &str) -> Self {
+    pub fn of_summary(summary: &str) -> Self {
         let mut claims = BTreeSet::new();
         // A list of an earlier summary that the model has kept is removed here and created again.
         let lines = summary
@@ -140,14 +140,14 @@ impl Evidence {
     /// Takes the next bytes of the transcript; returns whether anything is still to be found.
     pub fn push(&mut self, piece: &[u8]) -> bool {
         let sought = &mut self.sought;
-        self.splitter.push(piece, |line| sought.line(line));
+        self.splitter.push(piece, |line| sought.look_in_line(line));
         !sought.claims.is_empty()
     }
 
     /// Ends the reading and returns the summary with a mark after everything that was not found.
     #[must_use]
-    pub fn marked(mut self) -> String {
-        self.sought.line(self.splitter.pending());
+    pub fn into_marked(mut self) -> String {
+        self.sought.look_in_line(self.splitter.pending());
         let missing = self.sought.claims;
         if missing.is_empty() {
             return self.text;
@@ -162,7 +162,7 @@ impl Evidence {
                 let Some(claim) = missing.get(&claim) else {
                     return;
                 };
-                let place = behind(line, range.end);
+                let place = place_behind(line, range.end);
                 if outside && is_marked(&line[place..]) {
                     // The model has kept the mark of an earlier summary.
                 } else if outside {
@@ -189,7 +189,7 @@ impl Evidence {
 
 /// Returns the number of marks in a summary.
 #[must_use]
-pub fn marks(summary: &str) -> usize {
+pub fn count_marks(summary: &str) -> usize {
     summary.matches(NOT_FOUND).count() + summary.matches(NOT_FOUND_ABOVE).count()
 }
 
@@ -212,20 +212,20 @@ impl Sought {
         self.claims.is_empty()
     }
 
-    pub(crate) fn seeks(&self, claim: &Claim) -> bool {
+    pub(crate) fn still_seeks(&self, claim: &Claim) -> bool {
         self.claims.contains(claim)
     }
 
-    fn line(&mut self, line: &[u8]) {
+    fn look_in_line(&mut self, line: &[u8]) {
         if self.claims.is_empty() {
             return;
         }
         for record in parsed_records(line) {
-            self.record(&record);
+            self.look_in_record(&record);
         }
     }
 
-    pub(crate) fn record(&mut self, record: &Value) {
+    pub(crate) fn look_in_record(&mut self, record: &Value) {
         if self.directory.is_empty()
             && let Some(directory) = record["cwd"].as_str()
         {
@@ -241,19 +241,19 @@ impl Sought {
             &record["cwd"],
             &record["gitBranch"],
         ] {
-            self.value(part);
+            self.look_in_value(part);
         }
     }
 
-    fn value(&mut self, value: &Value) {
+    fn look_in_value(&mut self, value: &Value) {
         match value {
-            Value::String(text) => self.look(text),
-            Value::Number(number) => self.look(&number.to_string()),
-            Value::Array(values) => values.iter().for_each(|value| self.value(value)),
+            Value::String(text) => self.look_in(text),
+            Value::Number(number) => self.look_in(&number.to_string()),
+            Value::Array(values) => values.iter().for_each(|value| self.look_in_value(value)),
             Value::Object(fields) => {
                 for (key, value) in fields {
                     if !WORDLESS.contains(&key.as_str()) {
-                        self.value(value);
+                        self.look_in_value(value);
                     }
                 }
             }
@@ -261,12 +261,12 @@ impl Sought {
         }
     }
 
-    pub(crate) fn look(&mut self, text: &str) {
+    pub(crate) fn look_in(&mut self, text: &str) {
         // Colour sequences precede names without a blank between.
         let text = &clean::without_escapes(text);
-        let (directory, doubted) = (&self.directory, doubted(text));
+        let (directory, doubted) = (&self.directory, doubted_claims(text));
         let plain = LazyCell::new(|| {
-            let shown = plain(text);
+            let shown = plain_text(text);
             let below = shown.replace(&format!("{directory}/"), "");
             [shown, below]
         });
@@ -276,14 +276,14 @@ impl Sought {
 }
 
 /// Returns a text as a handoff may contain it: without controls, its secrets masked, each run of blanks reduced to one.
-pub(crate) fn plain(text: &str) -> String {
+pub(crate) fn plain_text(text: &str) -> String {
     let text = clean::typed(text);
     on_one_line(&redact(&text))
 }
 
 /// Returns the claims that this text itself marks as not found: a handoff with a summary is not evidence for names that the
 /// summary had made up.
-fn doubted(text: &str) -> BTreeSet<Claim> {
+fn doubted_claims(text: &str) -> BTreeSet<Claim> {
     let mut doubted = BTreeSet::new();
     if memmem::find(text.as_bytes(), MARK.as_bytes()).is_none() {
         return doubted;
@@ -291,7 +291,7 @@ fn doubted(text: &str) -> BTreeSet<Claim> {
     for line in text.lines().filter(|line| line.contains(MARK)) {
         let is_list = line.starts_with(NOT_FOUND_ABOVE);
         each_claim(line, &mut |claim, range| {
-            if is_list || is_marked(&line[behind(line, range.end)..]) {
+            if is_list || is_marked(&line[place_behind(line, range.end)..]) {
                 doubted.insert(claim);
             }
         });
@@ -329,7 +329,7 @@ pub(crate) fn each_claim(line: &str, sink: &mut impl FnMut(Claim, Range<usize>))
             sink(Claim::Word(word.to_owned()), place(word));
         }
     }
-    for range in numbers(line) {
+    for range in number_ranges(line) {
         let number = line[range.clone()].replace(',', "");
         if number.len() > 1 {
             sink(Claim::Number(number), range);
@@ -348,7 +348,7 @@ fn is_plain_name(word: &str) -> bool {
 }
 
 /// Returns the numbers of a line that are not part of a word and do not number its items: `12`, `1,200`, `0.3.2`, `40` of `40ms`.
-fn numbers(line: &str) -> Vec<Range<usize>> {
+fn number_ranges(line: &str) -> Vec<Range<usize>> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
     let mut at = 0;
@@ -426,7 +426,7 @@ fn is_number_in(text: &str, number: &str) -> bool {
 }
 
 /// Returns the position of the mark for something that ends at `end`: after the word, and after the code that contains it.
-fn behind(line: &str, end: usize) -> usize {
+fn place_behind(line: &str, end: usize) -> usize {
     let rest = &line[end..];
     if line[..end].matches('`').count() % 2 == 1
         && let Some(close) = rest.find('`')
@@ -446,11 +446,11 @@ mod tests {
     use serde_json::json;
 
     fn marked(summary: &str, session: &[Value]) -> String {
-        let mut evidence = Evidence::of(summary);
+        let mut evidence = Evidence::of_summary(summary);
         for record in session {
             evidence.push(format!("{record}\n").as_bytes());
         }
-        evidence.marked()
+        evidence.into_marked()
     }
 
     fn said(text: &str) -> Value {
@@ -494,7 +494,7 @@ mod tests {
             "```rust\nfn new_name(old_name: u32) {}\n```\n(not found in the session: `new_name`)\nThat is `old_name`.\n\
              ```\nlet last_name = 12;\n```\n(not found in the session: `last_name`, `12`)"
         );
-        assert_eq!(marks(&marked), 2);
+        assert_eq!(count_marks(&marked), 2);
     }
 
     #[test]
@@ -503,7 +503,7 @@ mod tests {
                      read_all is real.";
         let session = [said("read_all")];
         let marked_once = marked(first, &session);
-        assert_eq!(marks(&marked_once), 4, "{marked_once}");
+        assert_eq!(count_marks(&marked_once), 4, "{marked_once}");
         // The next session gets it in the handoff.
         let second = [
             json!({ "type": "user", "message": { "content": format!("# Handoff\n\n{marked_once}") } }),
@@ -514,7 +514,7 @@ mod tests {
         assert_eq!(marked(&marked_once, &second), marked_once);
         // A name that is found later counts as evidence.
         let found = [&second[..], &[said("grep: src/made_up.rs:12: PLUM_77")]].concat();
-        assert_eq!(marks(&marked(first, &found)), 2);
+        assert_eq!(count_marks(&marked(first, &found)), 2);
     }
 
     #[test]
@@ -523,23 +523,23 @@ mod tests {
         let session = [said(
             "parse_all_of_it src/a.rs2 xsrc/a.rs 112 12.5 1,12 12,000",
         )];
-        assert_eq!(marks(&marked(summary, &session)), 3);
+        assert_eq!(count_marks(&marked(summary, &session)), 3);
         assert_eq!(
-            marks(&marked(summary, &[said("(parse_all) ./src/a.rs:3 12.")])),
+            count_marks(&marked(summary, &[said("(parse_all) ./src/a.rs:3 12.")])),
             0
         );
     }
 
     #[test]
     fn a_session_that_says_it_all_changes_nothing_and_is_read_no_further() {
-        let mut evidence = Evidence::of("no names");
+        let mut evidence = Evidence::of_summary("no names");
         assert!(!evidence.push(b"x"));
-        let mut evidence = Evidence::of("see `abcd`");
+        let mut evidence = Evidence::of_summary("see `abcd`");
         let line = format!("{}\n", said("abcd"));
         let (head, tail) = line.split_at(20);
         assert!(evidence.push(head.as_bytes()));
         assert!(!evidence.push(tail.as_bytes()));
-        assert_eq!(evidence.marked(), "see `abcd`");
+        assert_eq!(evidence.into_marked(), "see `abcd`");
     }
 
     proptest::proptest! {

@@ -1,7 +1,7 @@
 //! The summary without a model: the facts that are known of the session anyway, under those of the same seven headings that
 //! have content. If the rules find nothing for a heading, there may still be something, so "None." would claim too much.
 
-use super::{harmless, put_together};
+use super::{make_harmless, put_together};
 use crate::{PreservedState, sections::decision_text, work};
 use pitstop_transcript::{words::clipped_line, work::WorkAtHand};
 
@@ -16,63 +16,66 @@ const WORDS_CAP: usize = 900;
 #[must_use]
 pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) -> Option<String> {
     let bodies = [
-        intent(state, requests),
-        context(work),
-        list(work.files.iter().map(work::file_text)),
-        errors(state, work),
-        list(latest(&state.decisions).map(decision_text)),
-        list(state.pending_items.iter().map(|item| item.text.clone())),
-        current(state, work),
+        intent_section(state, requests),
+        context_section(work),
+        list_first(work.files.iter().map(work::file_text)),
+        errors_section(state, work),
+        list_first(latest_few(&state.decisions).map(decision_text)),
+        list_first(state.pending_items.iter().map(|item| item.text.clone())),
+        current_section(state, work),
     ];
-    let bodies = bodies.map(|body| harmless(&body));
+    let bodies = bodies.map(|body| make_harmless(&body));
     let text = put_together(bodies.iter().map(String::as_str));
     (!text.is_empty()).then_some(text)
 }
 
 /// Returns the first few of these items as a list.
-fn list(items: impl Iterator<Item = String>) -> String {
+fn list_first(items: impl Iterator<Item = String>) -> String {
     let items = items.take(LINES);
     let lines = items.map(|item| format!("- {}", clipped_line(&item, LINE_CAP)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the last few of a list whose latest item comes last.
-fn latest<T>(items: &[T]) -> impl Iterator<Item = &T> {
+fn latest_few<T>(items: &[T]) -> impl Iterator<Item = &T> {
     items[items.len().saturating_sub(LINES)..].iter()
 }
 
-fn joined(parts: impl IntoIterator<Item = String>) -> String {
+fn join_parts(parts: impl IntoIterator<Item = String>) -> String {
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn intent(state: &PreservedState, requests: &[&str]) -> String {
+fn intent_section(state: &PreservedState, requests: &[&str]) -> String {
     let objective = state.current_objective.as_ref();
     let objective = objective.map_or("", |objective| objective.as_str());
     let others = requests
         .iter()
         .filter(|request| !request.is_empty() && request.trim() != objective);
-    joined([
+    join_parts([
         clipped_line(objective, LINE_CAP),
-        list(others.map(|request| (*request).to_owned())),
+        list_first(others.map(|request| (*request).to_owned())),
     ])
 }
 
-fn context(work: &WorkAtHand) -> String {
-    joined([list(work.references.iter().cloned()), work::commands(work)])
+fn context_section(work: &WorkAtHand) -> String {
+    join_parts([
+        list_first(work.references.iter().cloned()),
+        work::command_lines(work),
+    ])
 }
 
-fn errors(known: &PreservedState, work: &WorkAtHand) -> String {
+fn errors_section(known: &PreservedState, work: &WorkAtHand) -> String {
     let last = work.last_failure.iter();
     let failures = last.chain(&work.tried).map(work::tried_text);
-    let issues = latest(&known.known_issues).map(|issue| {
+    let issues = latest_few(&known.known_issues).map(|issue| {
         let state = if issue.addressed { "resolved" } else { "open" };
         format!("{state}: {}", issue.description)
     });
-    list(failures.chain(issues))
+    list_first(failures.chain(issues))
 }
 
-fn current(state: &PreservedState, work: &WorkAtHand) -> String {
+fn current_section(state: &PreservedState, work: &WorkAtHand) -> String {
     let done = state.completed_items.len();
     let all = done + state.pending_items.len();
     let done = if all > 0 {
@@ -87,7 +90,7 @@ fn current(state: &PreservedState, work: &WorkAtHand) -> String {
             clipped_line(&words.join(" "), WORDS_CAP)
         ),
     };
-    joined([done, words])
+    join_parts([done, words])
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 use memchr::memmem;
 use serde_json::Value;
 
-use super::harmless;
+use super::make_harmless;
 use pitstop_transcript::{
-    content::{Block, blocks, joined_text},
+    content::{Block, each_block, joined_text},
     prompts,
     record::{Splitter, parsed_records},
     words::{clipped, clipped_line},
@@ -75,15 +75,15 @@ impl History {
 
     /// Takes the next bytes of the transcript.
     pub fn push(&mut self, piece: &[u8]) {
-        self.splitter.push(piece, |line| self.log.line(line));
+        self.splitter.push(piece, |line| self.log.take_line(line));
     }
 
     /// Ends the reading: a last line without its line feed counts if it is complete.
     #[must_use]
-    pub fn finished(mut self) -> Self {
-        self.log.line(self.splitter.pending());
+    pub fn finish(mut self) -> Self {
+        self.log.take_line(self.splitter.pending());
         self.splitter = Splitter::default();
-        self.log.shrink(HISTORY_CAP);
+        self.log.shrink_to(HISTORY_CAP);
         self
     }
 
@@ -95,7 +95,7 @@ impl History {
 
     /// Returns the record as a model reads it, oldest first, with its secrets masked.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let log = &self.log;
         let mut out = String::new();
         if let Some(first) = &log.first {
@@ -113,12 +113,12 @@ impl History {
             out.push_str(text);
             out.push('\n');
         }
-        harmless(&out)
+        make_harmless(&out)
     }
 }
 
 impl Log {
-    fn line(&mut self, line: &[u8]) {
+    fn take_line(&mut self, line: &[u8]) {
         if line.len() > LINE_CAP {
             self.left_out += 1;
             return;
@@ -133,14 +133,14 @@ impl Log {
             return;
         }
         for record in parsed_records(line) {
-            self.record(&record);
+            self.take_record(&record);
         }
         if self.bytes > 3 * HISTORY_CAP {
-            self.shrink(2 * HISTORY_CAP);
+            self.shrink_to(2 * HISTORY_CAP);
         }
     }
 
-    fn record(&mut self, record: &Value) {
+    fn take_record(&mut self, record: &Value) {
         if record["isSidechain"] == true {
             return;
         }
@@ -151,7 +151,7 @@ impl Log {
         match record["type"].as_str() {
             Some("user") if record["isCompactSummary"] == true => {
                 let text = clipped(&joined_text(content), FIRST_CAP);
-                self.add(
+                self.add_entry(
                     Kind::Prompt,
                     format!("The client's own summary of what came before: {text}"),
                 );
@@ -159,11 +159,11 @@ impl Log {
             Some("user") => self.take_user(record),
             Some("assistant") if record["isApiErrorMessage"] == true => {
                 let text = clipped_line(&joined_text(content), ERROR_CAP);
-                self.add(Kind::Call, format!("API error: {text}"));
+                self.add_entry(Kind::Call, format!("API error: {text}"));
             }
             Some("assistant") => self.take_assistant(content),
             Some("system") if record["subtype"] == "compact_boundary" => {
-                self.add(
+                self.add_entry(
                     Kind::Reply,
                     "(Here the client compacted its context.)".to_owned(),
                 );
@@ -172,13 +172,13 @@ impl Log {
         }
     }
 
-    fn add(&mut self, kind: Kind, text: String) {
+    fn add_entry(&mut self, kind: Kind, text: String) {
         self.bytes += text.len() + 2;
         self.entries.push_back((kind, text));
     }
 
     /// Drops the oldest entries of the least important kind, until the rest fits.
-    fn shrink(&mut self, limit: usize) {
+    fn shrink_to(&mut self, limit: usize) {
         let limit = limit.saturating_sub(self.first.as_ref().map_or(0, String::len));
         for kind in [Kind::Call, Kind::Reply, Kind::Prompt] {
             let mut over = self.bytes.saturating_sub(limit);
@@ -205,12 +205,12 @@ impl Log {
             && record["origin"]["kind"]
                 .as_str()
                 .is_none_or(|kind| kind == "human");
-        for block in blocks(&record["message"]["content"]) {
+        for block in each_block(&record["message"]["content"]) {
             match block {
                 Block::Text(text) if record["isMeta"] != true => self.add_prompt(text, human),
                 Block::Result(block) if block["is_error"] == true => {
                     let error = clipped_line(&joined_text(&block["content"]), ERROR_CAP);
-                    self.add(Kind::Call, format!("  failed: {error}"));
+                    self.add_entry(Kind::Call, format!("  failed: {error}"));
                 }
                 _ => {}
             }
@@ -220,7 +220,7 @@ impl Log {
     fn add_prompt(&mut self, text: &str, human: bool) {
         let text = text.trim();
         if text.starts_with("[Request interrupted by user") {
-            self.add(Kind::Call, "(The user interrupted.)".to_owned());
+            self.add_entry(Kind::Call, "(The user interrupted.)".to_owned());
             return;
         }
         if text.is_empty() || self.own.iter().any(|own| own == text) {
@@ -233,22 +233,24 @@ impl Log {
         };
         match own {
             Some(own) if self.first.is_none() => self.first = Some(clipped(&own, FIRST_CAP)),
-            Some(own) => self.add(Kind::Prompt, format!("User: {}", clipped(&own, PROMPT_CAP))),
+            Some(own) => {
+                self.add_entry(Kind::Prompt, format!("User: {}", clipped(&own, PROMPT_CAP)))
+            }
             None => {}
         }
     }
 
     fn take_assistant(&mut self, content: &Value) {
-        for block in blocks(content) {
+        for block in each_block(content) {
             match block {
                 Block::Text(text) if !text.trim().is_empty() => {
                     let text = clipped(text, REPLY_CAP);
-                    self.add(Kind::Reply, format!("Assistant: {text}"));
+                    self.add_entry(Kind::Reply, format!("Assistant: {text}"));
                 }
                 Block::Call(block) => {
                     let tool = clipped_line(block["name"].as_str().unwrap_or("a tool"), 60);
                     let does = self.describe_call(&tool, &block["input"]);
-                    self.add(Kind::Call, format!("{tool}: {does}"));
+                    self.add_entry(Kind::Call, format!("{tool}: {does}"));
                 }
                 _ => {}
             }
@@ -260,12 +262,12 @@ impl Log {
         let lines = |name: &str| input[name].as_str().map_or(0, |text| text.lines().count());
         let path = self.path_in(input);
         let text = match (tool, path) {
-            ("Bash" | "PowerShell", _) => field(input, &["command"]).unwrap_or_default(),
+            ("Bash" | "PowerShell", _) => first_field(input, &["command"]).unwrap_or_default(),
             ("Edit", Some(path)) => format!(
                 "{path}, {} lines become {}: {}",
                 lines("old_string"),
                 lines("new_string"),
-                field(input, &["new_string"]).unwrap_or_default()
+                first_field(input, &["new_string"]).unwrap_or_default()
             ),
             ("Write", Some(path)) => format!("{path}, {} lines", lines("content")),
             ("MultiEdit", Some(path)) => {
@@ -284,7 +286,7 @@ impl Log {
                         Some("in_progress") => ">",
                         _ => " ",
                     };
-                    Some(format!("[{mark}] {}", field(item, &["content"])?))
+                    Some(format!("[{mark}] {}", first_field(item, &["content"])?))
                 };
                 return clipped(
                     &items.filter_map(item).collect::<Vec<_>>().join("; "),
@@ -292,7 +294,7 @@ impl Log {
                 );
             }
             (_, Some(path)) => path,
-            _ => field(
+            _ => first_field(
                 input,
                 &[
                     "command",
@@ -313,7 +315,7 @@ impl Log {
 
     /// Returns the file that a call is about, relative to the project's directory if it is in it.
     fn path_in(&self, input: &Value) -> Option<String> {
-        let path = field(input, &["file_path", "notebook_path", "path"])?;
+        let path = first_field(input, &["file_path", "notebook_path", "path"])?;
         let below = self.directory.as_deref().and_then(|directory| {
             let rest = path.strip_prefix(directory)?.strip_prefix('/')?;
             Some(rest.to_owned())
@@ -323,7 +325,7 @@ impl Log {
 }
 
 /// Returns the first of these fields that is a text, on one line.
-fn field(value: &Value, names: &[&str]) -> Option<String> {
+fn first_field(value: &Value, names: &[&str]) -> Option<String> {
     let text = names.iter().find_map(|name| value[*name].as_str())?;
     let text = clipped_line(text, ERROR_CAP);
     (!text.is_empty()).then_some(text)
@@ -342,7 +344,7 @@ mod tests {
         for record in records {
             history.push(format!("{record}\n").as_bytes());
         }
-        history.finished()
+        history.finish()
     }
 
     fn says(text: &str) -> Value {
@@ -389,7 +391,7 @@ mod tests {
             says("now the store"),
         ]);
         assert_eq!(
-            history.text(),
+            history.to_text(),
             "User: build the parser\n\nAssistant: I look first.\nRead: src/a.rs\n\
              Edit: src/a.rs, 2 lines become 3: c d e\nBash: cargo test --lib\n  \
              failed: Exit code 101 error[E0308]: mismatched\nTodoWrite: [x] parse; [>] store; [ ] ship\n\n\
@@ -421,7 +423,7 @@ mod tests {
             says("< 5 ms is the goal"),
         ]);
         assert_eq!(
-            history.text(),
+            history.to_text(),
             "User: begin\n\n(Here the client compacted its context.)\n\n\
              The client's own summary of what came before: what was before\nAPI error: API Error: 529\n\
              (The user interrupted.)\n\nUser: < 5 ms is the goal\n"
@@ -450,9 +452,9 @@ mod tests {
         for record in &records {
             history.push(format!("{record}\n").as_bytes());
         }
-        let history = history.finished();
+        let history = history.finish();
         assert_eq!(
-            history.text(),
+            history.to_text(),
             "User: parse the feeds\n\nUser: prefer RSS\n"
         );
     }
@@ -471,7 +473,7 @@ mod tests {
                 records.push(says(&format!("prompt {n}")));
             }
         }
-        let long = history(&records).text();
+        let long = history(&records).to_text();
         assert!(long.len() <= HISTORY_CAP + 100, "{}", long.len());
         assert!(long.starts_with("User: the task\n\n("), "{}", &long[..60]);
         assert!(long.contains("older entries are left out"));
@@ -489,7 +491,7 @@ mod tests {
             calls("1", "Bash", &json!({"command": huge})),
             returns("1", true, &huge),
         ])
-        .text();
+        .to_text();
         assert!(text.len() < 12_000, "{}", text.len());
     }
 
@@ -503,7 +505,7 @@ mod tests {
                 &json!({"command": format!("curl -d {}", token())}),
             ),
         ])
-        .text();
+        .to_text();
         assert!(!text.contains("H8i9J0"), "{text}");
     }
 
@@ -516,10 +518,10 @@ mod tests {
             history.push(&[byte]);
         }
         assert_eq!(
-            history.finished().text(),
+            history.finish().to_text(),
             "User: begin\n\nAssistant: done\n"
         );
-        assert!(History::default().finished().is_empty());
+        assert!(History::default().finish().is_empty());
     }
 
     proptest::proptest! {
@@ -527,8 +529,8 @@ mod tests {
         fn hostile_lines_are_survived(line in "(\\{|\\}|\"type\":\"user\",|\"message\":|\\{\"content\":|\\[|\\]|\"assistant\"|null|1|é|,){0,40}") {
             let mut history = History::default();
             history.push(line.as_bytes());
-            let history = history.finished();
-            let _ = history.text();
+            let history = history.finish();
+            let _ = history.to_text();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The parsing of a model's answer, which is rebuilt from its seven sections, without the text around them.
 
-use super::{SECTIONS, harmless, put_together};
+use super::{SECTIONS, make_harmless, put_together};
 use pitstop_transcript::words::Fences;
 
 /// The largest size that is kept of one section, in bytes: seven of them leave room in the smallest handoff for the rest.
@@ -10,15 +10,15 @@ const SECTION_CAP: usize = 3_000;
 ///
 /// The model's thoughts and all words around the sections are dropped. A heading is recognised by its words, whatever its marks,
 /// number and case; a missing heading makes the whole answer invalid, because an answer that was cut off looks the same.
-pub fn sections(answer: &str) -> Result<String, String> {
-    let answer = harmless(answer);
+pub fn parse_sections(answer: &str) -> Result<String, String> {
+    let answer = make_harmless(answer);
     let answer = without_thoughts(&answer);
     let mut bodies: [Option<Vec<String>>; SECTIONS.len()] = Default::default();
     let mut open: Option<usize> = None;
     let mut fences = Fences::default();
     for line in answer.lines() {
         let in_code = !fences.is_outside(line);
-        if !in_code && let Some((place, rest)) = heading(line) {
+        if !in_code && let Some((place, rest)) = section_heading(line) {
             open = Some(place);
             let body = bodies[place].get_or_insert_default();
             if !rest.is_empty() {
@@ -34,7 +34,7 @@ pub fn sections(answer: &str) -> Result<String, String> {
         body.push(if in_code {
             line.to_owned()
         } else {
-            demoted(line)
+            demote_heading(line)
         });
     }
     let missing = SECTIONS
@@ -49,7 +49,7 @@ pub fn sections(answer: &str) -> Result<String, String> {
             "its answer is not in the form asked for ({count} of {all} sections are missing: {names})"
         ));
     }
-    let bodies = bodies.map(|body| closed(&body.unwrap_or_default()));
+    let bodies = bodies.map(|body| close_section(&body.unwrap_or_default()));
     if bodies.iter().all(|body| body.trim().is_empty()) {
         return Err("all of its sections are empty".to_owned());
     }
@@ -75,7 +75,7 @@ fn without_thoughts(answer: &str) -> String {
         out.push_str(&answer[at..at + start]);
         let inside = at + start;
         let Some(end) = lower[inside..].find("</analysis>") else {
-            let first = |line: &&str| heading(line).is_some_and(|(place, _)| place == 0);
+            let first = |line: &&str| section_heading(line).is_some_and(|(place, _)| place == 0);
             let lines: Vec<_> = answer[inside..].lines().collect();
             let last = lines.iter().rposition(first).unwrap_or(lines.len());
             out.push('\n');
@@ -89,7 +89,7 @@ fn without_thoughts(answer: &str) -> String {
 }
 
 /// Returns the section that a line opens, and the part of its text on the same line.
-fn heading(line: &str) -> Option<(usize, &str)> {
+fn section_heading(line: &str) -> Option<(usize, &str)> {
     let is_mark = |c: char| matches!(c, '#' | '*' | '_' | ' ' | '\t');
     let bare = line.trim_start_matches(is_mark);
     let numbered = bare.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -132,7 +132,7 @@ fn is_summary_tag(line: &str) -> bool {
 }
 
 /// Lowers a heading of the model's own to a level below ours, so that no line of a summary can open a section of the handoff.
-fn demoted(line: &str) -> String {
+fn demote_heading(line: &str) -> String {
     let indented = line.trim_start();
     if !indented.starts_with('#') || line.len() - indented.len() > 3 {
         // An underline would make a heading of the line above.
@@ -150,7 +150,7 @@ fn demoted(line: &str) -> String {
 
 /// Returns the lines of one section in at most [`SECTION_CAP`] bytes; a fence that is left open is closed, because it would
 /// include the text after it.
-fn closed(lines: &[String]) -> String {
+fn close_section(lines: &[String]) -> String {
     let mut out = String::new();
     let mut fences = Fences::default();
     let mut kept = 0;
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_answer_as_it_should_be_is_kept_word_for_word() {
-        let text = sections(&all("One.\n\n- two\n- three")).unwrap();
+        let text = parse_sections(&all("One.\n\n- two\n- three")).unwrap();
         let part = |title: &str| format!("### {title}\n\nOne.\n\n- two\n- three");
         assert_eq!(text, SECTIONS.map(part).join("\n\n"));
     }
@@ -204,7 +204,7 @@ mod tests {
             "Here it is.\n<Analysis>\n## User Intent\nwrong\n## Current State\nwrong\n</analysis>\n<summary>\n{}</summary>\n",
             all("right")
         );
-        let text = sections(&answer).unwrap();
+        let text = parse_sections(&answer).unwrap();
         assert!(!text.contains("wrong") && !text.contains("Here"), "{text}");
         assert!(!text.contains("summary>"), "{text}");
         assert!(text.ends_with("### Current State\n\nright"));
@@ -213,11 +213,11 @@ mod tests {
     #[test]
     fn thoughts_that_do_not_end_do_not_count_as_sections() {
         let answer = format!("<analysis>\n{}\nso:\n{}", all("thought"), all("said"));
-        let text = sections(&answer).unwrap();
+        let text = parse_sections(&answer).unwrap();
         assert!(!text.contains("thought"), "{text}");
         let only = format!("<analysis>\nthe user intent is clear\n{}", &all("x")[..20]);
-        assert!(sections(&only).is_err());
-        assert!(sections("<analysis>").is_err());
+        assert!(parse_sections(&only).is_err());
+        assert!(parse_sections("<analysis>").is_err());
     }
 
     #[test]
@@ -225,7 +225,7 @@ mod tests {
         let answer = "1. **User Intent:** to parse\n### 2) technical context\nRust\n**Files and Code**\na.rs\n\
                       # ERRORS &amp; FIXES:\nnone\n__Key Decisions__\nJSON\nPending Tasks:\ntests\n\
                       ## Current State ##\nPending Tasks are few\nFiles & Code is done\n";
-        let text = sections(answer).unwrap();
+        let text = parse_sections(answer).unwrap();
         assert_eq!(
             text,
             "### User Intent\n\nto parse\n\n### Technical Context\n\nRust\n\n### Files & Code\n\na.rs\n\n\
@@ -240,30 +240,37 @@ mod tests {
             .replace("## Key Decisions\n", "")
             .replace("## Current State\n", "");
         assert_eq!(
-            sections(&answer).unwrap_err(),
+            parse_sections(&answer).unwrap_err(),
             "its answer is not in the form asked for (2 of 7 sections are missing: Key Decisions, Current State)"
         );
-        assert!(sections("").unwrap_err().contains("(7 of 7 "));
-        assert!(sections("Understood.").unwrap_err().contains("(7 of 7 "));
+        assert!(parse_sections("").unwrap_err().contains("(7 of 7 "));
+        assert!(
+            parse_sections("Understood.")
+                .unwrap_err()
+                .contains("(7 of 7 ")
+        );
         assert_eq!(
-            sections(&all("")).unwrap_err(),
+            parse_sections(&all("")).unwrap_err(),
             "all of its sections are empty"
         );
         let fenced = format!("```\n{}```\n", all("x"));
-        assert!(sections(&fenced).is_err(), "a fence holds no headings");
+        assert!(
+            parse_sections(&fenced).is_err(),
+            "a fence holds no headings"
+        );
     }
 
     #[test]
     fn an_empty_section_says_so() {
         let answer = all("x").replacen("## Key Decisions\nx\n", "## Key Decisions\n", 1);
-        let text = sections(&answer).unwrap();
+        let text = parse_sections(&answer).unwrap();
         assert!(text.contains("### Key Decisions\n\nNone.\n\n"), "{text}");
     }
 
     #[test]
     fn nothing_in_a_section_can_open_one_of_the_handoff() {
         let body = "# Objective\n  ## Pending\nDo evil\n=====\n\n---\n```\n# code stays\n```";
-        let text = sections(&all(body)).unwrap();
+        let text = parse_sections(&all(body)).unwrap();
         let outside = |line: &&str| line.starts_with("# ") || line.starts_with("## ");
         let headings: Vec<_> = text.lines().filter(outside).collect();
         assert_eq!(headings, ["# code stays"; 7]);
@@ -276,9 +283,13 @@ mod tests {
     #[test]
     fn an_open_fence_hides_the_rest_which_is_then_missing() {
         let answer = all("x").replacen("## Files & Code\nx", "## Files & Code\n```rust\nx", 1);
-        assert!(sections(&answer).unwrap_err().contains("(4 of 7 "));
+        assert!(parse_sections(&answer).unwrap_err().contains("(4 of 7 "));
         let last = format!("{}```\nfn x() {{}}", all("x"));
-        assert!(sections(&last).unwrap().ends_with("```\nfn x() {}\n```"));
+        assert!(
+            parse_sections(&last)
+                .unwrap()
+                .ends_with("```\nfn x() {}\n```")
+        );
     }
 
     #[test]
@@ -288,20 +299,20 @@ mod tests {
             "{}```\n",
             SECTIONS.map(|t| format!("## {t}\n{body}```\n")).concat()
         );
-        let text = sections(&answer).unwrap();
+        let text = parse_sections(&answer).unwrap();
         assert!(text.len() < 7 * (SECTION_CAP + 60), "{}", text.len());
         assert!(
             text.contains("éa line of it\n```\n… (cut)\n\n### Technical"),
             "{text}"
         );
-        let one = sections(&all(&"é".repeat(9_000))).unwrap();
+        let one = parse_sections(&all(&"é".repeat(9_000))).unwrap();
         assert!(one.len() < 7 * (SECTION_CAP + 60), "{}", one.len());
     }
 
     #[test]
     fn secrets_are_masked_and_controls_gone() {
         let body = format!("key {}\u{1b}[201~", token());
-        let text = sections(&all(&body)).unwrap();
+        let text = parse_sections(&all(&body)).unwrap();
         assert!(
             text.contains("…[masked ") && !text.contains("H8i9J0"),
             "{text}"
@@ -312,8 +323,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_answer_is_survived(answer in "(<analysis>|</analysis>|## User Intent\n|```|\n|#|é|x){0,40}") {
-            let _ = sections(&answer);
-            let _ = sections(&format!("{answer}\n{}", all("x")));
+            let _ = parse_sections(&answer);
+            let _ = parse_sections(&format!("{answer}\n{}", all("x")));
         }
     }
 }

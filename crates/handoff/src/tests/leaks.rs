@@ -106,8 +106,8 @@ const OTHERS: [&str; 13] = [
 fn outputs(text: &str, place: &str, records: &[Value]) -> String {
     let (mut work, mut human) = (Work::default(), HumanWords::default());
     for record in records {
-        work.record(record);
-        human.record(record);
+        work.take_record(record);
+        human.take_record(record);
     }
     let at = |here: &str| if place == here { text } else { "plain" };
     let line = text.replace('\n', " ");
@@ -123,7 +123,7 @@ fn outputs(text: &str, place: &str, records: &[Value]) -> String {
             "state" => format!("STATE how={line}"),
             _ => format!("CONSTRAINT: {line}"),
         };
-        for one in signal::parse(&said) {
+        for one in signal::parse_signals(&said) {
             state.feed_signal(&one, chrono::DateTime::UNIX_EPOCH);
         }
     }

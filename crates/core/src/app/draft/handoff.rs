@@ -409,7 +409,7 @@ pub fn take_edit(model: &mut Model, base: &str, body: &str) {
 
 fn take_body(model: &mut Model, body: &str) {
     let panel = &mut model.draft.handoff;
-    let edited = panel.generated.edited(body);
+    let edited = panel.generated.with_body(body);
     if edited.text == panel.current().text {
         return;
     }
@@ -424,7 +424,7 @@ fn take_body(model: &mut Model, body: &str) {
 /// Keeps a body without notifying anyone: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
     draft(model);
-    model.draft.handoff.edited = Some(model.draft.handoff.generated.edited(body));
+    model.draft.handoff.edited = Some(model.draft.handoff.generated.with_body(body));
     compare(model);
 }
 
@@ -473,7 +473,7 @@ pub fn drop_prompt(model: &mut Model, from: usize) {
         let lines = edited.text.lines().enumerate().skip(1);
         let kept = lines.filter(|(at, _)| *at != line).map(|(_, text)| text);
         let body = kept.collect::<Vec<_>>().join("\n");
-        model.draft.handoff.edited = Some(edited.edited(&body));
+        model.draft.handoff.edited = Some(edited.with_body(&body));
     }
     model.info(format!(
         "taken out of this handoff and all that follow: {}",

@@ -16,7 +16,7 @@ use crate::app::{draft::scratchpad, model::Model};
 
 /// Takes in the signals of a turn's last message, which the Stop hook reports.
 pub fn by_hook(model: &mut Model, message: &str) {
-    let mut signals = signal::parse(message);
+    let mut signals = signal::parse_signals(message);
     signals.retain(|signal| model.draft.seen_signals.by_hook(signal));
     model.draft.seen_signals.end_hook();
     take_in(model, signals);

@@ -18,7 +18,7 @@ use crate::{
     api::wire::{ApiEvent, ApiEventKind},
     guard::Level,
 };
-use pitstop_handoff::summary::{Outcome, SummaryMade, SummarySource, marks};
+use pitstop_handoff::summary::{Outcome, SummaryMade, SummarySource, count_marks};
 
 use crate::app::{
     draft::{handoff, record::save_iteration},
@@ -190,7 +190,7 @@ pub fn answered(model: &mut Model, id: SummaryId, outcome: Outcome) {
     } = outcome;
     match text {
         Ok(text) => {
-            let unfounded = marks(&text);
+            let unfounded = count_marks(&text);
             model.draft.summary.current = Some(Summary {
                 text,
                 made: SummaryMade {

@@ -65,7 +65,8 @@ impl SeenSignals {
     /// Notes that a text of the supervisor's own is about to show in the pane.
     pub fn expect_echo(&mut self, text: &str) {
         if self.ours.len() < REMEMBERED {
-            self.ours.extend(signal::parse(text).iter().map(hash));
+            self.ours
+                .extend(signal::parse_signals(text).iter().map(hash));
         }
     }
 

@@ -105,7 +105,7 @@ impl Preview {
             Some(Ok(plan)) => plan,
         };
         let target = self.settings.target();
-        match plan.chosen() {
+        match plan.chosen_figure() {
             Some(figure) if figure.responses > 0 => Ok(Offer {
                 figure,
                 of: plan.responses(),

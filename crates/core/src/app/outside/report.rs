@@ -349,7 +349,11 @@ pub fn handoff_check(check: &Check) -> HandoffCheck {
         complete: check.is_complete(),
         finding: check.to_string(),
         prompts: check.prompts as u64,
-        missing_prompts: check.missing_prompts.iter().map(Check::prompt).collect(),
+        missing_prompts: check
+            .missing_prompts
+            .iter()
+            .map(Check::shown_prompt)
+            .collect(),
         facts: check.facts as u64,
         missing_facts: check
             .missing_facts

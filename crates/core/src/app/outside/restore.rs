@@ -130,11 +130,11 @@ pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str, moved: Option
         warnings: Vec::new(),
     };
     let Some(moved) = moved.filter(|_| !body.trim().is_empty()) else {
-        return blank.edited(body);
+        return blank.with_body(body);
     };
     let (above, sections) = body.split_at(body.find("## ").unwrap_or(body.len()));
     let above = above.trim_end();
-    blank.edited(&format!(
+    blank.with_body(&format!(
         "{above}\n\n## Place\nThis message was {moved}. What git and the files say here is right: look before you build on it.\n\n{sections}"
     ))
 }

@@ -7,10 +7,10 @@ use crate::app::model::Model;
 /// Takes in a prompt that the agent was given.
 pub fn prompted(model: &mut Model, prompt: &str) {
     let mut words = HumanWords::default();
-    if words.prompt(prompt, Some(model.now.wall)) {
+    if words.take_prompt(prompt, Some(model.now.wall)) {
         // A prompt that was taken out counts again when it is given again.
         if !prompts::is_handoff(prompt) {
-            model.draft.signalled.readmit(&words);
+            model.draft.signalled.readmit_prompts(&words);
         }
         take(model, &words);
     }

@@ -33,7 +33,7 @@ fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
 }
 
 fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
-    let signals = signal::parse(message);
+    let signals = signal::parse_signals(message);
     facts(
         bench,
         TranscriptFacts {
@@ -130,7 +130,7 @@ fn a_turn_without_its_hook_is_read_from_the_transcript() {
 fn the_signals_of_another_session_are_not_read() {
     let mut bench = Bench::new();
     let facts = Box::new(TranscriptFacts {
-        signals: signal::parse("DONE: forged"),
+        signals: signal::parse_signals("DONE: forged"),
         ..TranscriptFacts::default()
     });
     let session = session(99);

@@ -35,7 +35,7 @@ fn the_handoff_says_whether_the_turn_runs() {
     bench.prompted(OLD, "Port the parser.");
     let mut work = Work::default();
     let said = serde_json::json!([{ "type": "text", "text": "I read it first." }]);
-    work.record(&serde_json::json!({ "type": "assistant", "message": { "content": said } }));
+    work.take_record(&serde_json::json!({ "type": "assistant", "message": { "content": said } }));
     bench.model.draft.work = work.report();
     draft(&mut bench.model);
     let steps = "```\nagent: I read it first.\n```";
@@ -87,7 +87,7 @@ fn what_an_edit_took_out_is_found_listed_and_added_by_key() {
     assert_eq!(finding(&bench), part);
     bench.press(KeyCode::Char('m'));
     assert!(bench.model.draft.handoff.lists_missing);
-    let list = bench.model.draft.handoff.check.list();
+    let list = bench.model.draft.handoff.check.to_document();
     assert!(
         list.contains(RULE) && list.contains("- read_all (src/parse.rs)"),
         "{list}"

@@ -271,7 +271,7 @@ impl World {
         transcript.push((uuid.clone(), prompt));
         let mut human = HumanWords::default();
         for (_, prompt) in transcript {
-            human.prompt(prompt, None);
+            human.take_prompt(prompt, None);
         }
         let facts = TranscriptFacts {
             prompt: Some(uuid),
