@@ -1,0 +1,404 @@
+use super::*;
+use crate::PreservedState;
+
+fn run(command: &str, output: &str) -> TestOutcome {
+    let shell = test_run::Shell {
+        command: Some(command),
+        directory: Some("/p"),
+        failed: false,
+    };
+    let mut found = shell.recognise_runs(output);
+    assert_eq!(found.len(), 1, "{output}");
+    found.remove(0)
+}
+
+fn cargo(command: &str, verdicts: &[(&str, &str)]) -> TestOutcome {
+    let lines: Vec<_> = verdicts
+        .iter()
+        .map(|(name, word)| format!("test {name} ... {word}\n"))
+        .collect();
+    let lines = lines.concat();
+    let count = |word: &str| verdicts.iter().filter(|(_, have)| *have == word).count();
+    let (ok, failed) = (count("ok"), count("FAILED"));
+    run(
+        command,
+        &format!(
+            "running {} tests\n{lines}\ntest result: ok. {ok} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n",
+            ok + failed
+        ),
+    )
+}
+
+#[test]
+fn fixed_and_regressed_come_from_the_run_before() {
+    let mut state = PreservedState::default();
+    state.test_state.apply_outcome(&cargo(
+        "cargo test",
+        &[("a", "ok"), ("b", "FAILED"), ("c", "ok")],
+    ));
+    state.test_state.apply_outcome(&cargo(
+        "cargo test",
+        &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
+    ));
+    let tests = &state.test_state;
+    assert_eq!(
+        (tests.fixed.as_slice(), tests.regressed.as_slice()),
+        (&["b".to_owned()][..], &["a".to_owned()][..])
+    );
+    assert_eq!(
+        (tests.failing.as_slice(), tests.passing.len()),
+        (&["a".to_owned()][..], 2)
+    );
+    state.test_state.apply_outcome(&cargo(
+        "cargo test",
+        &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
+    ));
+    assert!(state.test_state.fixed.is_empty() && state.test_state.regressed.is_empty());
+}
+
+#[test]
+fn a_run_of_some_tests_leaves_what_is_known_of_the_others() {
+    let mut state = PreservedState::default();
+    state.test_state.apply_outcome(&cargo(
+        "cargo test",
+        &[("a", "FAILED"), ("b", "FAILED"), ("c", "ok")],
+    ));
+    state
+        .test_state
+        .apply_outcome(&cargo("cargo test a", &[("a", "ok")]));
+    assert_eq!(state.test_state.failing, ["b"]);
+    assert_eq!(state.test_state.fixed, ["a"]);
+    // A whole run drops tests that no longer exist.
+    state
+        .test_state
+        .apply_outcome(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
+    assert!(state.test_state.failing.is_empty());
+    assert_eq!(state.test_state.passing, ["a", "c"]);
+}
+
+#[test]
+fn a_run_that_cannot_be_built_is_reported_until_one_can() {
+    let mut state = PreservedState::default();
+    state
+        .test_state
+        .apply_outcome(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+    let broken = "error: could not compile `x` (lib test) due to 1 previous error";
+    state.test_state.apply_outcome(&run("cargo test", broken));
+    assert_eq!(
+        state.test_state.failing,
+        ["a", "(cargo test could not be built)"]
+    );
+    assert_eq!(state.test_state.passing, ["b"]);
+    state
+        .test_state
+        .apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+    assert!(state.test_state.failing.is_empty());
+    assert_eq!(state.test_state.fixed, ["a"]);
+}
+
+#[test]
+fn runners_that_name_only_failures_fix_by_silence_in_whole_runs_alone() {
+    let mut state = PreservedState::default();
+    state
+        .test_state
+        .apply_outcome(&cargo("cargo test", &[("of_cargo", "FAILED")]));
+    let failed = "FAILED t.py::x - E\nFAILED t.py::y\n2 failed, 3 passed in 0.1s\n";
+    let failed = format!("=== short test summary info ===\n{failed}");
+    state.test_state.apply_outcome(&run("pytest -q", &failed));
+    assert_eq!(state.test_state.failing, ["of_cargo", "t.py::x", "t.py::y"]);
+    state
+        .test_state
+        .apply_outcome(&run("pytest -q other.py", "4 passed in 0.1s\n"));
+    assert_eq!(state.test_state.failing.len(), 3);
+    state
+        .test_state
+        .apply_outcome(&run("pytest -q", "5 passed in 0.1s\n"));
+    assert_eq!(state.test_state.failing, ["of_cargo"]);
+    assert_eq!(state.test_state.fixed, ["t.py::x", "t.py::y"]);
+}
+
+#[test]
+fn a_package_that_passes_fixes_its_tests() {
+    let mut state = PreservedState::default();
+    state.test_state.apply_outcome(&run(
+        "go test ./a",
+        "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n",
+    ));
+    assert_eq!(state.test_state.failing, ["m/a.TestX"]);
+    state
+        .test_state
+        .apply_outcome(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
+    assert_eq!(state.test_state.failing, ["m/a.TestX"]);
+    state
+        .test_state
+        .apply_outcome(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
+    assert_eq!(state.test_state.fixed, ["m/a.TestX"]);
+}
+
+fn reported(state: &mut TestState, command: &str, failed: u64, failing: &[&str]) {
+    let failing: Vec<String> = failing.iter().map(|name| (*name).to_owned()).collect();
+    state.apply_report(&ReportedRun {
+        command,
+        runner: None,
+        directory: Some("/p"),
+        passed: failed == 0,
+        failed: Some(failed),
+        passing: &[],
+        failing: &failing,
+    });
+}
+
+#[test]
+fn a_reported_run_keeps_the_names_and_the_command() {
+    let mut state = TestState::default();
+    state.apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+    reported(&mut state, "cargo test", 2, &["b", "c", "c"]);
+    assert_eq!(
+        (&*state.passing, &*state.failing),
+        (&["a".to_owned()][..], &["b".to_owned(), "c".to_owned()][..])
+    );
+    assert_eq!(state.regressed, ["b"]);
+    assert_eq!(state.command.as_deref(), Some("cargo test"));
+    // This runs only some of the tests: it may not have run those that it does not name.
+    reported(&mut state, "cargo test c", 0, &[]);
+    assert_eq!((state.failing.len(), state.fixed.len()), (2, 0));
+    reported(&mut state, "cargo test", 1, &["c"]);
+    assert_eq!(
+        (&*state.failing, &*state.fixed),
+        (&["c".to_owned()][..], &["b".to_owned()][..])
+    );
+    assert!(state.passing.contains(&"b".to_owned()));
+    // The same command as before reports on the same tests, whatever it is.
+    reported(&mut state, "./check x", 1, &["d"]);
+    reported(&mut state, "./check x", 0, &[]);
+    assert_eq!(
+        (&*state.failing, &*state.fixed),
+        (&["c".to_owned()][..], &["d".to_owned()][..])
+    );
+}
+
+/// Returns the state after these commands in `/p`, each with its output.
+fn ran(runs: &[(&str, &str)]) -> TestState {
+    let mut state = TestState::default();
+    for (command, output) in runs {
+        let shell = test_run::Shell {
+            command: Some(command),
+            directory: Some("/p"),
+            failed: false,
+        };
+        let found = shell.recognise_runs(output);
+        assert!(!found.is_empty(), "{command}");
+        state.apply_outcomes(&found);
+    }
+    state
+}
+
+#[test]
+fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
+    let pytest = |name: &str| {
+        format!("=== short test summary info ===\nFAILED {name} - E\n1 failed in 0.1s\n")
+    };
+    let (failed, passed) = (pytest("tests/test_a.py::test_x"), "5 passed in 0.1s\n");
+    let cargo_failed =
+        "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+    let cargo_passed =
+        "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let jest_failed = "FAIL ./a.test.js\n  ● it works\n\nTests:       1 failed, 1 total\n";
+    let jest_passed = "PASS ./a.test.js\nTests:       1 passed, 1 total\n";
+    let go_failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+    let go_passed = "ok  \tm/a\t0.1s\n";
+    let in_sub = pytest("sub/test_a.py::test_x");
+    let long = |service: &str| {
+        format!(
+            "docker compose {} exec {service} pytest",
+            "-f x.yaml ".repeat(40)
+        )
+    };
+    #[rustfmt::skip]
+    let cases = [
+        ("cd api && pytest", &*failed, "cd web && pytest", passed, false),
+        ("cd api && pytest", &failed, "cd /p/api && pytest -q", passed, true),
+        ("(cd api; pytest)", &failed, "pytest", passed, false),
+        ("pytest sub/", &in_sub, "pytest other/", passed, false),
+        ("pytest sub/", &in_sub, "pytest sub/", passed, true),
+        ("pytest sub/", &in_sub, "pytest -q", passed, true),
+        ("pytest -k x", &failed, "pytest -k x", passed, true),
+        ("pytest -k x", &failed, "pytest -k y", passed, false),
+        ("cd $A && pytest", &failed, "cd $B && pytest", passed, false),
+        ("cd $A && pytest", &failed, "pytest", passed, false),
+        ("docker compose exec a pytest", &failed, "docker compose exec b pytest", passed, false),
+        ("docker compose exec a pytest", &failed, "docker compose exec a pytest", passed, true),
+        ("make -C x test", &failed, "make -C y test", passed, false),
+        ("make -C x test", &failed, "cd x && make test", passed, true),
+        ("cargo test", cargo_failed, "cargo test --manifest-path x/Cargo.toml", cargo_passed, false),
+        ("cargo test --manifest-path=x/Cargo.toml", cargo_failed, "(cd x && cargo test)", cargo_passed, true),
+        ("npm --prefix a test", jest_failed, "npm --prefix b test", jest_passed, false),
+        ("npm --prefix a test", jest_failed, "cd a && npx jest", jest_passed, true),
+        ("npm test -w a", jest_failed, "npm test -w b", jest_passed, false),
+        ("go -C x test ./...", go_failed, "go -C y test ./...", go_passed, false),
+        ("go -C x test ./...", go_failed, "cd x/../x && go test ./...", go_passed, true),
+        ("make test", jest_failed, "make test", passed, false),
+        (&long("a"), &failed, &long("b"), passed, false),
+        (&long("a"), &failed, &long("a"), passed, true),
+        ("cargo test", cargo_failed, "go test ./...", go_passed, false),
+    ];
+    for (first, failed, second, passed, clears) in cases {
+        let state = ran(&[(first, failed), (second, passed)]);
+        assert_eq!(
+            state.failing.is_empty(),
+            clears,
+            "{first}; {second}: {state:?}"
+        );
+        assert_eq!(state.fixed.len(), usize::from(clears), "{first}; {second}");
+    }
+}
+
+#[test]
+fn a_name_in_two_directories_is_two_tests() {
+    let cargo = |verdict: &str| {
+        let counts = if verdict == "ok" {
+            "1 passed; 0"
+        } else {
+            "0 passed; 1"
+        };
+        format!(
+            "running 1 test\ntest a::b ... {verdict}\n\ntest result: x. {counts} failed; 0 ignored\n"
+        )
+    };
+    let state = ran(&[
+        ("cd x && cargo test", &cargo("ok")),
+        ("cd y && cargo test", &cargo("FAILED")),
+    ]);
+    assert_eq!((state.failing.len(), state.passing.len()), (1, 1));
+    assert!(state.regressed.is_empty(), "it passed elsewhere");
+    let found: Vec<_> = state.failures().collect();
+    assert_eq!(found, [("a::b", false, Some("/p/y"))]);
+    let state = ran(&[
+        ("cd x && cargo test", &cargo("FAILED")),
+        ("cd y && cargo test", &cargo("ok")),
+        ("cd y && cargo test", &cargo("FAILED")),
+    ]);
+    let found: Vec<_> = state.failures().collect();
+    assert_eq!(
+        found,
+        [("a::b", false, Some("/p/x")), ("a::b", true, Some("/p/y"))]
+    );
+    // If a runner has only one owner, the directory adds no information.
+    let state = ran(&[("cd x && cargo test", &cargo("FAILED"))]);
+    let found: Vec<_> = state.failures().collect();
+    assert_eq!(found, [("a::b", false, None)]);
+}
+
+#[test]
+fn a_run_of_several_runners_that_is_reported_and_seen_has_each_test_once() {
+    let mut state = TestState::default();
+    reported(&mut state, "make test", 2, &["a", "m/a.TestX"]);
+    let output = "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
+        --- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+    let shell = test_run::Shell {
+        command: Some("pitstop test -- make test"),
+        directory: Some("/p"),
+        failed: true,
+    };
+    state.apply_outcomes(&shell.recognise_runs(output));
+    assert_eq!(state.failing, ["a", "m/a.TestX"]);
+    reported(&mut state, "./check", 1, &["b"]);
+    reported(&mut state, "cd sub; ./check", 1, &["b"]);
+    assert_eq!(state.failing.len(), 4, "these two may be different");
+}
+
+#[test]
+fn several_runs_of_one_command_keep_what_each_of_them_changed() {
+    let cargo = |verdict: &str, counts: &str| {
+        format!("running 1 test\ntest a ... {verdict}\n\ntest result: x. {counts}; 0 ignored\n")
+    };
+    let go = |verdict: &str| {
+        format!(
+            "--- {verdict}: TestX (0.00s)\n{}\tm/a\t0.1s\n",
+            if verdict == "PASS" { "ok" } else { "FAIL" }
+        )
+    };
+    let command = "cargo test; go test -v ./...";
+    let state = ran(&[
+        (
+            command,
+            &(cargo("FAILED", "0 passed; 1 failed") + &go("FAIL")),
+        ),
+        (command, &(cargo("ok", "1 passed; 0 failed") + &go("PASS"))),
+    ]);
+    assert_eq!(state.fixed, ["a", "m/a.TestX"]);
+    assert!(state.failing.is_empty());
+}
+
+#[test]
+fn tests_that_an_older_version_kept_belong_to_the_first_run_that_names_them() {
+    let json = r#"{"passing": ["b"], "failing": ["a", "c"], "fixed": [], "regressed": [], "command": "cargo test"}"#;
+    let mut state: TestState = serde_json::from_str(json).unwrap();
+    let cargo = |directory, output: &str| {
+        let shell = test_run::Shell {
+            command: Some("cargo test"),
+            directory: Some(directory),
+            failed: false,
+        };
+        shell.recognise_runs(output)
+    };
+    let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n";
+    state.apply_outcomes(&cargo("/p/x", output));
+    assert_eq!(
+        (&*state.fixed, &*state.regressed),
+        (&["a".to_owned()][..], &["b".to_owned()][..])
+    );
+    assert_eq!(state.failing, ["c", "b"]);
+    let again: TestState = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
+    assert_eq!(again, state);
+    state.apply_outcomes(&cargo(
+        "/p/y",
+        "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n",
+    ));
+    assert_eq!((state.failing.len(), state.passing.len()), (3, 1));
+    // Shares that do not match must not lose a test.
+    let json = r#"{"passing": [], "failing": ["a"], "fixed": [], "regressed": [], "owners": [{"runner": "jest", "passing": 9, "failing": 7}]}"#;
+    let mut state: TestState = serde_json::from_str(json).unwrap();
+    assert_eq!(state.failures().count(), 1);
+    state.apply_outcomes(&cargo("/p", output));
+    assert_eq!(state.failing, ["a", "b"]);
+}
+
+#[test]
+fn failures_without_names_stand_as_such_until_their_command_passes() {
+    let mut state = TestState::default();
+    reported(&mut state, "./check", 3, &[]);
+    assert_eq!(
+        state.failing,
+        ["(failing tests of `./check` that were not named)"]
+    );
+    reported(&mut state, "./check", 2, &["a"]);
+    assert_eq!(
+        state.failing,
+        ["a", "(failing tests of `./check` that were not named)"]
+    );
+    reported(&mut state, "other", 0, &[]);
+    assert_eq!(state.failing.len(), 2);
+    reported(&mut state, "./check", 1, &["a"]);
+    assert_eq!(state.failing, ["a"]);
+    assert!(state.fixed.is_empty());
+}
+
+#[test]
+fn a_run_that_is_seen_twice_keeps_what_it_changed() {
+    let mut state = TestState::default();
+    state.apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
+    reported(&mut state, "cargo test", 1, &["a"]);
+    assert_eq!(
+        (&*state.fixed, &*state.regressed),
+        (&["b".to_owned()][..], &["a".to_owned()][..])
+    );
+    let before = state.clone();
+    state.apply_outcome(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+    assert!(state.fixed.is_empty() && state.regressed.is_empty());
+    state.keep_changes(before);
+    assert_eq!(
+        (&*state.fixed, &*state.regressed),
+        (&["b".to_owned()][..], &["a".to_owned()][..])
+    );
+}
