@@ -39,7 +39,6 @@ pub enum Method {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(args: &ApiArgs) -> i32 {
     if let Err((error, hint)) = check(&args.path) {
         return out::misused(&error, hint);

@@ -81,7 +81,6 @@ pub struct AttachArgs {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(args: &AttachArgs) -> i32 {
     if !out::has_terminal() {
         return out::misused(

@@ -27,7 +27,6 @@ pub struct CheckArgs {
 }
 
 /// Checks and prints; returns exit code 0 when the configuration can be used, 2 when not.
-#[must_use]
 pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     let outcome = check(args, flags);
     let usable = outcome.is_ok();

@@ -36,7 +36,6 @@ enum Row {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
     let here = match Here::find(&host.flags()) {
         Ok(here) => here,

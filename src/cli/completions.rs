@@ -16,7 +16,6 @@ pub struct CompletionsArgs {
 }
 
 /// Runs the command; `program` is the whole command line as it is defined.
-#[must_use]
 pub fn run(args: &CompletionsArgs, mut program: Command) -> i32 {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "pitstop", &mut script);

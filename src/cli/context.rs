@@ -45,7 +45,6 @@ pub struct ContextArgs {
 }
 
 /// Runs the command; 0, or 1 if nothing could be read.
-#[must_use]
 pub fn run(args: &ContextArgs) -> i32 {
     match sessions(args.all) {
         Ok(sessions) if sessions.is_empty() && !args.json => {

@@ -86,7 +86,6 @@ impl Action {
 }
 
 /// Gives an order that takes nothing more; returns the exit code as [`run`] does.
-#[must_use]
 pub fn give(action: Action) -> i32 {
     run(&CtlArgs {
         action,
@@ -98,7 +97,6 @@ pub fn give(action: Action) -> i32 {
 }
 
 /// Runs the command; 0 if the order was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
-#[must_use]
 pub fn run(args: &CtlArgs) -> i32 {
     if args.action != Action::Say
         && let Some(found) = &args.text

@@ -69,7 +69,6 @@ pub(super) enum DemoPlace {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     let mut host = host.clone();
     host.args.extend(args.args.iter().cloned());

@@ -107,7 +107,6 @@ impl Check {
 }
 
 /// Runs the command.
-#[must_use]
 pub fn run(args: &DoctorArgs, flags: &Flags) -> i32 {
     let here = match Here::find(flags) {
         Ok(here) => here,

@@ -13,7 +13,6 @@ use pitstop_store::agent_registry;
 const CANNOT_RUN: i32 = 127;
 
 /// Becomes the program; returns only if that fails.
-#[must_use]
 pub fn run(args: &[OsString]) -> i32 {
     die_with_parent();
     let [registry, program, args @ ..] = args else {

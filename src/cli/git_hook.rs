@@ -132,7 +132,6 @@ impl GitHookError {
 }
 
 /// Runs the command; 0, or 1 if nothing could be done.
-#[must_use]
 pub fn run(args: &GitHookArgs) -> i32 {
     let done = match &args.action {
         Action::PostCommit { sha } => {

@@ -52,7 +52,6 @@ pub struct HandoffArgs {
 
 /// Runs the command; returns 0, or 3 if no supervisor runs here, or 1. A check returns 0 if nothing is missing, 1 if something
 /// is, or if it failed, 3 if no supervisor runs here and none ever did.
-#[must_use]
 pub fn run(args: &HandoffArgs, flags: &Flags) -> i32 {
     if args.check {
         return run_check(args, flags).unwrap_or_else(|code| code);

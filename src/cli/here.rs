@@ -78,7 +78,6 @@ impl Here {
     }
 
     /// Reports whether there is a store to read: a command that only reads makes none.
-    #[must_use]
     pub fn has_store(&self) -> bool {
         !matches!(&self.target, StoreTarget::Sqlite(file) if !file.exists())
     }
@@ -95,7 +94,6 @@ impl Here {
     }
 
     /// Returns the supervisor that holds the lock of this project, if one does.
-    #[must_use]
     pub fn holder(&self) -> Option<Holder> {
         holder_of(&self.paths, &self.directory)
     }
@@ -127,14 +125,12 @@ impl Here {
     }
 
     /// Returns the environment that checkpoints are filed under here.
-    #[must_use]
     pub fn environment(&self) -> Environment {
         Environment::of(&self.directory, &self.config)
     }
 }
 
 /// Returns the supervisor that holds the lock of the project in this directory, if one does and the lock can be read.
-#[must_use]
 pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
     let hash = load::paths::project_hash(project).ok()?;
     lock::holder(paths.state_dir(), &hash).ok().flatten()
@@ -142,7 +138,6 @@ pub fn holder_of(paths: &Paths, project: &Path) -> Option<Holder> {
 
 /// Returns the supervisor that holds the lock of the project in this directory and goes on. One that ends is waited for. So is one
 /// that does not answer: its socket is closed a moment before its end, and opened a moment after its start.
-#[must_use]
 pub fn lasting_holder(paths: &Paths, project: &Path) -> Option<Holder> {
     let began = Instant::now();
     let mut is_shown = false;
@@ -188,7 +183,6 @@ pub struct Environment {
 
 impl Environment {
     /// Returns `PITSTOP_ENV`, else `[store] environment`, else the name of the project's directory.
-    #[must_use]
     pub fn of(project: &std::path::Path, config: &Config) -> Self {
         let chosen = env::var("PITSTOP_ENV")
             .ok()

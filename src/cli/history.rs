@@ -67,7 +67,6 @@ pub struct HistoryArgs {
 }
 
 /// Runs the command; 0, or 3 if no supervisor runs here and none ever did, or 1.
-#[must_use]
 pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
     let printed = if args.totals {
         totals_of(args, flags)
@@ -352,7 +351,6 @@ fn report(history: &RunHistory) -> HistoryReport {
 }
 
 /// Returns the report as a table for people.
-#[must_use]
 pub fn describe(report: &HistoryReport) -> String {
     if report.iterations.is_empty() {
         return "no iterations yet\n".to_owned();

@@ -57,7 +57,6 @@ pub struct HostArgs {
 
 impl HostArgs {
     /// Returns the arguments that concern the configuration.
-    #[must_use]
     pub fn flags(&self) -> Flags {
         Flags {
             file: self.config.clone(),
@@ -91,7 +90,6 @@ impl Asked {
 }
 
 /// Hosts the agent, or shows the session that runs here already; returns the exit code.
-#[must_use]
 pub fn run(args: &HostArgs) -> i32 {
     begin(args, choice(args))
 }

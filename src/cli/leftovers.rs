@@ -41,7 +41,6 @@ impl Leftover {
 }
 
 /// Finds the files that dead supervisors left in the directory of sockets and tokens, and in that which is used in its place.
-#[must_use]
 pub fn find(paths: &Paths, now: SystemTime) -> Vec<Leftover> {
     let places = paths.run_dirs();
     places.flat_map(|place| find_in(place, now)).collect()

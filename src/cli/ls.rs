@@ -60,7 +60,6 @@ pub struct LsArgs {
 }
 
 /// Prints the list: 0 also if there is none.
-#[must_use]
 pub(super) fn print(args: &LsArgs, fleet: &Fleet) -> i32 {
     let mut printed = String::new();
     loop {

@@ -31,7 +31,6 @@ pub struct ManArgs {
 }
 
 /// Runs the command; `program` is the whole command line as it is defined.
-#[must_use]
 pub fn run(args: &ManArgs, program: Command) -> i32 {
     let done = match &args.directory {
         None => page(program),

@@ -45,7 +45,6 @@ pub struct McpArgs {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(args: &McpArgs) -> i32 {
     let runtime = match out::runtime() {
         Ok(runtime) => runtime,

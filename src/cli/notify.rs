@@ -27,7 +27,6 @@ pub struct NotifyArgs {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(_: &NotifyArgs, flags: &Flags) -> i32 {
     let here = match Here::find(flags) {
         Ok(here) if here.faulty => {

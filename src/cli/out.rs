@@ -42,7 +42,6 @@ impl Drop for Raw {
 }
 
 /// Prints text or JSON on standard output in one write, its secrets masked; a reader that has gone away is not an error.
-#[must_use]
 pub fn print(text: &str) -> i32 {
     let text = if text.starts_with(['{', '[']) {
         redact::json(text)
@@ -71,27 +70,23 @@ pub fn complain(error: &str, hint: &str) {
 }
 
 /// Prints the error as [`complain`] does; returns the exit code of a failure.
-#[must_use]
 pub fn failed(error: &str, hint: &str) -> i32 {
     complain(error, hint);
     FAILED
 }
 
 /// Prints an error with all its causes; returns the code as [`failed`] does.
-#[must_use]
 pub fn failed_by(error: &dyn std::error::Error) -> i32 {
     failed(&chain(error), "")
 }
 
 /// Prints the error as [`complain`] does; returns the exit code of a wrong command line.
-#[must_use]
 pub fn misused(error: &str, hint: &str) -> i32 {
     complain(error, hint);
     USAGE
 }
 
 /// Returns the style for faults on this stream: in colour on a terminal, unless `NO_COLOR` is set.
-#[must_use]
 pub fn style(stream: &impl IsTerminal) -> Style {
     let no_color = env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
     if stream.is_terminal() && !no_color {
@@ -102,7 +97,6 @@ pub fn style(stream: &impl IsTerminal) -> Style {
 }
 
 /// Reports whether standard input and output are a terminal.
-#[must_use]
 pub fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
@@ -122,7 +116,6 @@ pub fn piped(limit: u64) -> io::Result<Vec<u8>> {
 
 /// Returns rows as text with columns aligned and two cells apart; the last column is not padded. Fields may
 /// come from anywhere: characters that are unsafe to show become escapes here.
-#[must_use]
 pub fn columns(rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<_>> = rows
         .iter()
@@ -149,7 +142,6 @@ pub fn columns(rows: &[Vec<String>]) -> String {
 }
 
 /// Returns a path with `~` for the home directory.
-#[must_use]
 pub fn path(path: &Path) -> String {
     let below = env::home_dir().and_then(|home| path.strip_prefix(home).ok().map(Path::to_owned));
     match below {
@@ -199,7 +191,6 @@ pub fn ask_if_any(
 }
 
 /// Shows the reason that the supervisor gives for a refusal; returns the exit code.
-#[must_use]
 pub fn refused(answer: &Answer) -> i32 {
     let refusal = serde_json::from_slice::<ErrorBody>(&answer.body);
     let refusal = refusal.unwrap_or_else(|_| ErrorBody {
@@ -235,14 +226,12 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
 pub const START: &str = "start one with `pitstop`, or go to the directory in which it was started";
 
 /// Reports that no supervisor runs here; returns the exit code.
-#[must_use]
 pub fn none_runs() -> i32 {
     complain("no supervisor runs for this directory", START);
     NONE_RUNS
 }
 
 /// Reports that nothing is known of this directory; returns the exit code.
-#[must_use]
 pub fn none_recorded() -> i32 {
     complain(
         "no supervisor runs for this directory, and no earlier run of it is on record",

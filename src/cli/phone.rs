@@ -74,7 +74,6 @@ pub enum PhoneCommand {
 }
 
 /// Runs the command; returns the exit code.
-#[must_use]
 pub fn run(args: &PhoneArgs, flags: &Flags) -> i32 {
     let done = match &args.command {
         None => pair(args, flags),

@@ -60,7 +60,6 @@ pub enum Action {
 }
 
 /// Runs the command; 0, or 1 if nothing could be done.
-#[must_use]
 pub fn run(args: &PluginArgs, flags: &Flags) -> i32 {
     let done = match &args.action {
         Action::Install { directory } => files::install(directory, args.json),

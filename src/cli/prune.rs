@@ -49,7 +49,6 @@ fn age(text: &str) -> Result<Duration, String> {
 }
 
 /// Runs the command; 0, or 1 if something could not be forgotten, or 2 if the arguments are at fault.
-#[must_use]
 pub fn run(args: &PruneArgs, flags: &Flags) -> i32 {
     prune(args, flags).unwrap_or_else(|code| code)
 }

@@ -68,7 +68,6 @@ pub struct RestoreArgs {
 }
 
 /// Runs the command: 0 after a session or a list, 1 if there is no such checkpoint, 2 if the arguments are at fault.
-#[must_use]
 pub fn run(args: &RestoreArgs, host: &HostArgs) -> i32 {
     restore(args, host).unwrap_or_else(|code| code)
 }

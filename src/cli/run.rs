@@ -204,7 +204,6 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
 }
 
 /// Runs the task; returns the exit code.
-#[must_use]
 pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
     if host.agent.is_some() {
         return out::misused(

@@ -59,7 +59,6 @@ pub struct SaveArgs {
 }
 
 /// Runs the command.
-#[must_use]
 pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
     let body = CheckpointBody {
         task: args.task.clone(),

@@ -79,7 +79,6 @@ fn spawn(request: &Request, scoped: bool) -> io::Result<(UnixStream, Child)> {
 }
 
 /// Supervises what standard input asks for, until that is over; returns the exit code.
-#[must_use]
 pub fn run() -> i32 {
     match begin() {
         Ok((request, stream)) => serve(request, stream),

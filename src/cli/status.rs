@@ -33,7 +33,6 @@ pub struct StatusArgs {
 }
 
 /// Runs the command; 0, or 3 if no supervisor runs here, or 1.
-#[must_use]
 pub fn run(args: &StatusArgs) -> i32 {
     if args.line {
         return line::run(args.watch);

@@ -36,7 +36,6 @@ const EXIT_STEP: Timespec = Timespec {
 };
 
 /// Runs the command with the arguments after `statusline`; the exit code is always 0.
-#[must_use]
 pub fn run(args: &[OsString]) -> i32 {
     if let Some(Some(line)) = hook::quietly(|| line(args)) {
         let mut stdout = std::io::stdout().lock();

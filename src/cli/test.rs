@@ -66,7 +66,6 @@ pub struct TestArgs {
 }
 
 /// Runs the command; the exit code is the test command's.
-#[must_use]
 pub fn run(args: &TestArgs) -> i32 {
     let began = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread()

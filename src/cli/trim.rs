@@ -62,7 +62,6 @@ fn level(text: &str) -> Result<u8, String> {
 }
 
 /// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
-#[must_use]
 pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
     trim(args, flags).unwrap_or_else(|code| code)
 }

@@ -26,7 +26,6 @@ pub struct TrustArgs {
 }
 
 /// Shows, trusts or revokes; returns exit code 0 when done, 2 when there is nothing that can be trusted.
-#[must_use]
 pub fn run(args: &TrustArgs) -> i32 {
     let outcome = paths().and_then(|paths| answer(args, &paths).map_err(|error| error.to_string()));
     match outcome {

@@ -24,7 +24,6 @@ const OTHER_WORDS: [(&str, &str); 13] = [
 const RESUMING: [&str; 2] = ["resume", "continue"];
 
 /// Reports that there is no such command, and which one may be meant; returns the exit code.
-#[must_use]
 pub fn report<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> i32 {
     if RESUMING.contains(&word) {
         let hint = "`pitstop` alone lists the sessions that can be resumed, `pitstop attach` shows one that runs";

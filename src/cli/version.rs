@@ -31,7 +31,6 @@ static LONG: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Returns the version, the commit and the tested clients, on three lines.
-#[must_use]
 pub fn long() -> &'static str {
     &LONG
 }

@@ -151,7 +151,6 @@ impl AgentPlan {
     }
 
     /// Returns the directory in which a session works, according to its transcript.
-    #[must_use]
     pub fn place_of(&self, session: SessionId) -> Option<PathBuf> {
         directory_of(&self.transcript_of(session)?)
     }
@@ -167,7 +166,6 @@ impl AgentPlan {
     }
 
     /// Returns the sources from which the client, if it is started so, takes its compaction settings.
-    #[must_use]
     pub fn client_settings(&self, no_compaction: bool) -> ClientSettings {
         ClientSettings {
             args: self.user_args.clone(),
@@ -202,7 +200,6 @@ impl AgentPlan {
     }
 
     /// Reports whether the session has a conversation on disk. A transcript that cannot be read counts as having one.
-    #[must_use]
     pub fn can_resume(&self, session: SessionId) -> bool {
         let Some(path) = self.transcript_of(session) else {
             return false;
@@ -213,7 +210,6 @@ impl AgentPlan {
     }
 
     /// Reports whether it runs mods: the client does, and the demo does if its variable is set to 1.
-    #[must_use]
     pub fn runs_mods(&self) -> bool {
         let variable = demo::BRIDGE_VARIABLE;
         let given = self.env.iter().find(|(name, _)| name == variable);
@@ -340,7 +336,6 @@ impl AgentPlan {
 
     /// Returns the user's own status line command, which ours runs: from their `--settings`, else from the settings in
     /// the agent's configuration directory. The project's settings have no influence on commands of ours.
-    #[must_use]
     pub fn user_status_line(&self) -> Option<String> {
         let given = self.user_settings().ok().flatten();
         let own = || std::fs::read_to_string(self.config_dir.as_ref()?.join("settings.json")).ok();
@@ -351,7 +346,6 @@ impl AgentPlan {
     }
 
     /// Reports whether a transcript at this path may be read: only below the agent's own configuration directory.
-    #[must_use]
     pub fn may_read(&self, transcript: &Path) -> bool {
         let plain = transcript
             .components()
@@ -369,7 +363,6 @@ impl AgentPlan {
 
     /// Returns the transcript of a session, if there is one. Its path is searched for and not computed, because the
     /// client's rule for naming a project's directory may change; the id is unique.
-    #[must_use]
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         transcript_in(self.config_dir.as_ref()?, session)
     }
@@ -386,7 +379,6 @@ pub(super) fn length(path: &Path) -> u64 {
 }
 
 /// Returns the transcript of a session below this configuration directory, if there is one.
-#[must_use]
 pub fn transcript_in(config_dir: &Path, session: impl std::fmt::Display) -> Option<PathBuf> {
     let name = format!("{session}.jsonl");
     let projects = std::fs::read_dir(config_dir.join("projects")).ok()?;

@@ -42,7 +42,6 @@ pub struct Canvas {
 impl Canvas {
     /// Creates a canvas on a terminal that was just cleared and hides its cursor; its size is in cells. The terminal has that size,
     /// too, until it is [clipped](Self::clip).
-    #[must_use]
     pub fn new((columns, rows): (u16, u16), abilities: Abilities) -> Self {
         let area = Rect::new(0, 0, columns, rows);
         Self {
@@ -68,7 +67,6 @@ impl Canvas {
     }
 
     /// Returns the size of the host terminal in cells: columns, rows.
-    #[must_use]
     pub const fn clipped(&self) -> (u16, u16) {
         self.clip
     }

@@ -41,7 +41,6 @@ pub struct ClientSettings {
 
 impl ClientSettings {
     /// Reads all of it. A file that is missing or is no file counts as empty.
-    #[must_use]
     pub fn read(&self) -> CompactionSettings {
         let texts = self.texts();
         let files: Vec<_> = texts
@@ -62,7 +61,6 @@ impl ClientSettings {
     }
 
     /// Returns the name of the settings that switch hooks off, and mods with them; `None` if no file that is known here does.
-    #[must_use]
     pub fn without_hooks(&self) -> Option<&'static str> {
         let is_on = |text: &str, name| claude::setting(text, name) == Some(true);
         let words = ["disableAllHooks", "allowManagedHooksOnly"];

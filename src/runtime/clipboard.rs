@@ -38,7 +38,6 @@ const MAC: Tool = Tool {
 };
 
 /// Returns the tool of the system we run on, by the variables that name its display.
-#[must_use]
 pub fn tool(wayland: Option<&OsStr>, display: Option<&OsStr>, mac: bool) -> Option<&'static Tool> {
     let set = |variable: Option<&OsStr>| variable.is_some_and(|value| !value.is_empty());
     if mac {
@@ -54,7 +53,6 @@ pub fn tool(wayland: Option<&OsStr>, display: Option<&OsStr>, mac: bool) -> Opti
 
 /// Returns the sequence that stores a text in the host terminal's clipboard, built from the text alone; `None` for one
 /// that is too large.
-#[must_use]
 pub fn sequence(text: &str) -> Option<Vec<u8>> {
     (text.len() <= TERMINAL_LIMIT).then(|| {
         let encoded = base64::engine::general_purpose::STANDARD.encode(text);

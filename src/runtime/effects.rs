@@ -931,7 +931,6 @@ impl Shell {
 }
 
 /// Creates random ids for the next reboot.
-#[must_use]
 pub fn new_ids() -> NewIds {
     let nonce = uuid::Uuid::new_v4().simple().to_string();
     NewIds {

@@ -32,7 +32,6 @@ const INCLUDED_CAP: usize = 32;
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Checks and reads files in the agent's directory; a file that is not there is included from the project.
-#[must_use]
 pub fn read(project: &Path, place: &Path, named: &[String], include: &[String]) -> HandoffFiles {
     let end = Instant::now() + TIME_LIMIT;
     let mut files = HandoffFiles::default();

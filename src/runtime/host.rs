@@ -62,7 +62,6 @@ impl HostKeys {
     /// Returns the sequences that request the protocol; `leave` undoes them. "Disambiguate" distinguishes the keys, and "alternates"
     /// report the key that a letter of another script is on, so that Ctrl-C is one in each layout. Of `modifyOtherKeys` the level is
     /// enough that leaves keys with a form of their own unchanged. Terminals that take it for attributes are corrected at once.
-    #[must_use]
     pub fn request(self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let flags = event::KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES
@@ -186,13 +185,11 @@ impl Host {
     }
 
     /// Returns the terminal's size in cells: columns, rows.
-    #[must_use]
     pub fn size(&self) -> Option<(u16, u16)> {
         self.output.size()
     }
 
     /// Reports whether a frame may be sent: the last one is out, and the terminal is ours.
-    #[must_use]
     pub const fn is_ready(&self) -> bool {
         !self.waits && !self.is_paused
     }

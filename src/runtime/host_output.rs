@@ -30,7 +30,6 @@ pub struct HostOutput {
 
 impl HostOutput {
     /// Creates an empty output for a host terminal with these abilities.
-    #[must_use]
     pub fn new(abilities: Abilities) -> Self {
         Self {
             abilities,
@@ -98,7 +97,6 @@ impl HostOutput {
     }
 
     /// Reports whether nothing waits.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
             && !self.bell

@@ -43,7 +43,6 @@ pub struct Listening {
 
 impl Listening {
     /// Returns the next moment at which there is something to do.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let text = self.text_due.map(|(_, due)| due);
         text.into_iter().chain(self.seek_due).min()

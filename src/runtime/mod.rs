@@ -227,19 +227,16 @@ pub async fn run(setup: Setup) -> io::Result<Left> {
 }
 
 /// Returns the size of a terminal in cells, columns and rows; that of the smallest usual one if it has none.
-#[must_use]
 pub fn size_of(terminal: &OwnedFd) -> (u16, u16) {
     output::size(terminal).unwrap_or((80, 24))
 }
 
 /// Returns the time by the system's clock. A clock that is set before 1970 while we run does not end us, as `Utc::now` would.
-#[must_use]
 pub fn wall() -> DateTime<Utc> {
     SystemTime::now().into()
 }
 
 /// Returns the offset of local time from UTC at a moment, by `TZ` or the system's setting; both are looked at about once a second.
-#[must_use]
 pub fn zone(at: DateTime<Utc>) -> FixedOffset {
     Local.offset_from_utc_datetime(&at.naive_utc()).fix()
 }

@@ -46,7 +46,6 @@ pub struct Notices {
 
 impl Notices {
     /// Creates notices of no files yet.
-    #[must_use]
     pub fn new(what: &'static str) -> Self {
         Self {
             what,

@@ -30,7 +30,6 @@ pub struct Abilities {
 impl Abilities {
     /// Returns the abilities of a host terminal by its environment: `TERM`, `TERM_PROGRAM` and the marks of terminals that
     /// have no name there.
-    #[must_use]
     pub fn of(variable: impl Fn(&str) -> String) -> Self {
         let (term, program) = (variable("TERM"), variable("TERM_PROGRAM"));
         let named = |names: &[&str]| names.iter().any(|name| term.contains(name));
@@ -114,7 +113,6 @@ const ATTRIBUTES: [(Modifier, u16); 8] = [
 
 impl Painter {
     /// Creates a painter for a host terminal with these abilities.
-    #[must_use]
     pub const fn new(abilities: Abilities) -> Self {
         Self {
             out: String::new(),
@@ -127,7 +125,6 @@ impl Painter {
     }
 
     /// Reports whether nothing was painted since the bytes were taken.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.out.is_empty()
     }

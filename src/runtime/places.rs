@@ -70,7 +70,6 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Serves the control socket.
-    #[must_use]
     pub fn open(
         (listening, socket): (Listening, SocketFile),
         keys: Keys,
@@ -133,7 +132,6 @@ pub struct Watch {
 
 impl Watch {
     /// Looks after the places from now on.
-    #[must_use]
     pub fn start(mut places: Places, events: mpsc::Sender<Event>) -> Self {
         let (stop, mut stopped) = watch::channel(false);
         let looking = tokio::spawn(async move {

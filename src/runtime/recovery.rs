@@ -29,7 +29,6 @@ const NOT_KNOWN: &str = "not known";
 
 /// Returns the project's history as the runs' `meta.json` have it, oldest run first: for a database that was removed. One that
 /// cannot be read is left out.
-#[must_use]
 pub fn from_records(files: &PrivateDir, project: &Project) -> Vec<RunHistory> {
     let mut found = list_runs(files).unwrap_or_default();
     found.drain(..found.len().saturating_sub(RUNS_READ));

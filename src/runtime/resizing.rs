@@ -48,7 +48,6 @@ impl Resizing {
     }
 
     /// Returns the time at which the size that waits must be sent.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.waiting.map(|(_, due)| due)
     }

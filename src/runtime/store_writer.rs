@@ -111,7 +111,6 @@ pub struct StoreWriter {
 
 impl StoreWriter {
     /// Starts the task; its answers go to `events`.
-    #[must_use]
     pub fn start(self, events: mpsc::Sender<Event>) -> mpsc::Sender<Job> {
         let (sender, jobs) = mpsc::channel(JOBS_IN_FLIGHT);
         tokio::spawn(self.keep(jobs, events));

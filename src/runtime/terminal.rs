@@ -80,7 +80,6 @@ pub struct Looks {
 
 impl Looks {
     /// Returns what a terminal can show by the variables of the environment in which it is used.
-    #[must_use]
     pub fn of(variable: impl Fn(&str) -> String) -> Self {
         Self {
             depth: Depth::of(
@@ -95,7 +94,6 @@ impl Looks {
     }
 
     /// Returns the colours for a terminal: by the user's wish, and dark unless it is known to be light.
-    #[must_use]
     pub fn theme(self, name: ThemeName, scheme: Option<ColourScheme>) -> Theme {
         let dark = scheme != Some(ColourScheme::Light);
         Theme::new(name, self.depth, dark).in_ascii(self.ascii)

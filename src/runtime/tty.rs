@@ -31,7 +31,6 @@ pub(super) const QUERIES: &str =
     "\x1b]10;?\x1b\\\x1b]11;?\x1b\\\x1b[?u\x1b[?2026$p\x1b[?996n\x1b[c";
 
 /// Returns the sequences that set the host terminal up for our use.
-#[must_use]
 pub fn enter() -> Vec<u8> {
     let mut bytes = Vec::new();
     // A vector takes everything.
@@ -125,7 +124,6 @@ pub fn restore() -> bool {
 }
 
 /// Reports whether the terminal had stalled when it was given back: writing a message to it would not return.
-#[must_use]
 pub fn is_stalled() -> bool {
     STALLED.load(Ordering::SeqCst)
 }

@@ -33,7 +33,6 @@ impl Default for Changes {
 
 impl Changes {
     /// Reports whether this path may have changed.
-    #[must_use]
     pub fn include(&self, path: &Path) -> bool {
         match self {
             Self::Paths(paths) => paths.contains(path),

@@ -23,7 +23,6 @@ pub struct Worker<T> {
 
 impl<T: Send + 'static> Worker<T> {
     /// Creates the handle of a thread of this name that does `work` and sends its results to `events`.
-    #[must_use]
     pub fn new(
         name: &'static str,
         work: impl Fn(&std_mpsc::Receiver<T>, &mpsc::Sender<Event>) + Send + Sync + 'static,

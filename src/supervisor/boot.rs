@@ -208,7 +208,6 @@ async fn supervised(
 }
 
 /// Returns the first moment of a process that begins now.
-#[must_use]
 pub fn start_of_time(wall: DateTime<Utc>) -> At {
     At {
         since_start: Duration::ZERO,

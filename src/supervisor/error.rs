@@ -87,7 +87,6 @@ pub enum StartError {
 
 impl StartError {
     /// Returns what to do about it; empty if the error's text is enough.
-    #[must_use]
     pub const fn hint(&self) -> &'static str {
         match self {
             Self::NoTerminal { run: true } => "add --headless to run without one",
@@ -134,7 +133,6 @@ impl StartError {
     }
 
     /// Returns the exit code.
-    #[must_use]
     pub const fn code(&self) -> i32 {
         match self {
             Self::NoTerminal { .. }

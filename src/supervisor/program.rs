@@ -121,7 +121,6 @@ fn split_words(command: &str) -> Vec<String> {
 /// Returns the program of this name in the `PATH`, or at this path; always absolute.
 ///
 /// Symbolic links are kept: the shims of tool managers are links to one program that goes by the name it is called by.
-#[must_use]
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     let runs = |path: &Path| {
         path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
@@ -139,7 +138,6 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
 
 /// Returns the variables for the agent: the name of our terminal, what the user set, and for the demo a directory of its own, so
 /// that it leaves the user's files alone.
-#[must_use]
 pub fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsString, OsString)> {
     let names = if kind == AgentKind::Claude {
         claude::TERMINAL_NAME
@@ -196,7 +194,6 @@ impl TodoTools {
 }
 
 /// Reports whether the client has its to-do tools switched on.
-#[must_use]
 pub fn has_todo_tools(config: &Config) -> bool {
     matches!(
         TodoTools::now(config),
@@ -205,13 +202,11 @@ pub fn has_todo_tools(config: &Config) -> bool {
 }
 
 /// Returns the directory in which the demo keeps what Claude Code keeps in its own directory.
-#[must_use]
 pub fn demo_dir(paths: &Paths) -> PathBuf {
     paths.state_dir().join("demo")
 }
 
 /// Returns the agent's own configuration directory.
-#[must_use]
 pub fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
     match kind {
         AgentKind::Generic => None,
@@ -221,7 +216,6 @@ pub fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
 }
 
 /// Returns the directory in which Claude Code keeps its settings and transcripts.
-#[must_use]
 pub fn claude_config_dir() -> Option<PathBuf> {
     env::var_os("CLAUDE_CONFIG_DIR")
         .filter(|dir| !dir.is_empty())

@@ -41,7 +41,6 @@ pub struct LinkRun {
 }
 
 /// Returns the modifier with this kind of underline.
-#[must_use]
 pub fn underlined(modifier: Modifier, kind: Underline) -> Modifier {
     let number: u16 = match kind {
         Underline::None => return modifier,
@@ -56,7 +55,6 @@ pub fn underlined(modifier: Modifier, kind: Underline) -> Modifier {
 }
 
 /// Returns the kind of underline as SGR 4 numbers them, 1 for a plain one; 0 for none.
-#[must_use]
 pub fn underline_number(modifier: Modifier) -> u16 {
     if !modifier.contains(Modifier::UNDERLINED) {
         return 0;
@@ -65,19 +63,16 @@ pub fn underline_number(modifier: Modifier) -> u16 {
 }
 
 /// Returns the modifier with a line above the text.
-#[must_use]
 pub fn overlined(modifier: Modifier) -> Modifier {
     Modifier::from_bits_retain(modifier.bits() | OVERLINE_BIT)
 }
 
 /// Reports whether a modifier has a line above the text.
-#[must_use]
 pub fn is_overlined(modifier: Modifier) -> bool {
     modifier.bits() & OVERLINE_BIT != 0
 }
 
 /// Returns the number of cells of the host terminal that a cell's symbol takes: 1 or 2.
-#[must_use]
 pub fn cell_span(cell: &Cell) -> usize {
     match (cell.diff_option, cell.symbol()) {
         (CellDiffOption::ForcedWidth(width), _) => usize::from(width.get()).min(2),
@@ -87,7 +82,6 @@ pub fn cell_span(cell: &Cell) -> usize {
 }
 
 /// Returns the number of cells that a symbol takes on a terminal that joins none of its code points.
-#[must_use]
 pub fn span_apart(cell: &Cell) -> usize {
     let symbol = cell.symbol();
     if symbol.len() <= 4 {
@@ -104,13 +98,11 @@ pub fn link(cell: &mut Cell, number: u32) {
 }
 
 /// Reports whether a cell is part of a link.
-#[must_use]
 pub fn is_link(cell: &Cell) -> bool {
     cell.modifier.bits() & LINK_BIT != 0
 }
 
 /// Returns the run that a place lies in; runs are in the order of their places.
-#[must_use]
 pub fn run_at(runs: &[LinkRun], at: Position) -> Option<&LinkRun> {
     let behind = runs.partition_point(|run| (run.row, run.first) <= (at.y, at.x));
     let run = runs.get(behind.checked_sub(1)?)?;
@@ -118,7 +110,6 @@ pub fn run_at(runs: &[LinkRun], at: Position) -> Option<&LinkRun> {
 }
 
 /// Returns a number for a link, from its target and the child's own id for it (FNV-1a).
-#[must_use]
 pub fn number(target: &str, id: &str) -> u32 {
     let bytes = target.bytes().chain([0xff]).chain(id.bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| {
@@ -128,7 +119,6 @@ pub fn number(target: &str, id: &str) -> u32 {
 
 /// Reports whether a target may be handed to the host terminal, which may open it: web pages, mail and files of this
 /// machine, written as addresses are, in printable ASCII. Pitstop never opens it.
-#[must_use]
 pub fn may_pass(target: &str, hostname: &str) -> bool {
     if target.len() > TARGET_LIMIT || !target.bytes().all(|byte| (0x21..=0x7e).contains(&byte)) {
         return false;

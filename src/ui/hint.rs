@@ -17,7 +17,6 @@ use pitstop_terminal::screen::Screen;
 use super::{Theme, paint, review};
 
 /// Returns the keys of the hint at a cell of the host terminal; none where there is no hint.
-#[must_use]
 pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) -> Vec<KeyEvent> {
     let layout = layout::layout(model);
     let is_review = model.view.overlay == Some(Overlay::Review);

@@ -98,7 +98,6 @@ pub fn paint(
 
 /// Returns the rectangle of the child's cells, if they are all of the screen that a child's output can change: no overlay
 /// covers them, and the scrollback is not shown.
-#[must_use]
 pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rect> {
     let pane = layout.pane_inner();
     let covered = pane_covered(model)
@@ -111,7 +110,6 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
 }
 
 /// Reports whether something lies over the whole pane.
-#[must_use]
 pub fn pane_covered(model: &Model) -> bool {
     let large = model.view.history.detail || model.view.history.run_view;
     model.view.overlay.is_some()
@@ -185,7 +183,6 @@ fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
 
 /// Returns the place of the host terminal's cursor: at the child's, or at the editor's while one has the keys. Call it
 /// after [`draw`]: an editor knows how far it is scrolled only once it was drawn.
-#[must_use]
 pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
     let layout = layout::layout(model);
     if layout.too_small {

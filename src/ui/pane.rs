@@ -106,7 +106,6 @@ pub fn patch(buf: &mut Buffer, area: Rect, screen: &Screen, patch: &Patch, depth
 }
 
 /// Returns the place of a part of the screen on the host terminal when its cells are copied into a rectangle.
-#[must_use]
 pub fn place(area: Rect, patch: &Patch) -> Rect {
     let row = patch.rows.start.min(area.height);
     let column = patch.columns.start.min(area.width);
@@ -155,7 +154,6 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
 
 /// Returns the child's links in some rows of the screen as they lie in its rectangle of the host terminal, in the order of
 /// their places, for the writer of the frame: see [`extra`]. Those that may not pass keep an empty target.
-#[must_use]
 pub fn links(
     area: Rect,
     screen: &Screen,

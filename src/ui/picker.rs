@@ -30,7 +30,6 @@ pub struct PickerRow {
 
 impl PickerRow {
     /// Reports whether a text, in small letters, is in it.
-    #[must_use]
     pub fn has(&self, text: &str) -> bool {
         let details = self.details.iter().map(|(_, said)| said);
         let mut all = self.fields.iter().chain(details);
@@ -69,7 +68,6 @@ pub struct PickerView {
 
 impl PickerView {
     /// Returns the numbers of the rows that pass the filter.
-    #[must_use]
     pub fn shown(&self) -> Vec<usize> {
         let filter = self.filter.as_deref().unwrap_or_default().to_lowercase();
         let passes = |number: &usize| self.rows[*number].has(&filter);

@@ -53,7 +53,6 @@ const CUBE: [u8; 6] = [0, 95, 135, 175, 215, 255];
 impl Depth {
     /// Returns the depth of a host terminal by its environment: `NO_COLOR` (no-color.org: any text but an empty one),
     /// `COLORTERM`, `TERM` and `TERM_PROGRAM`. Texts that are not set are empty.
-    #[must_use]
     pub fn of(no_color: &str, colorterm: &str, term: &str, program: &str) -> Self {
         let names = |known: &[&str]| known.iter().any(|name| term.contains(name));
         if !no_color.is_empty()
@@ -81,7 +80,6 @@ impl Depth {
     }
 
     /// Returns the nearest colour to the child's that the host terminal can show.
-    #[must_use]
     pub fn shown(self, colour: Colour) -> Color {
         match (self, colour) {
             (Self::Mono, _) | (_, Colour::Default) => Color::Reset,
@@ -154,7 +152,6 @@ fn parts_of_256(index: u8) -> Parts {
 
 /// Reports whether the host terminal is dark: by its background if it reported one, else by `COLORFGBG` (`15;0`, text then
 /// ground), else it is taken for dark, as most are.
-#[must_use]
 pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
     if let Some(Rgb(r, g, b)) = background {
         let light = 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b);
@@ -169,7 +166,6 @@ pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
 
 /// Reports whether a host terminal shows only ASCII: by its kind, and by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that
 /// is set. Where none is, UTF-8 is taken for granted, as every common terminal has it.
-#[must_use]
 pub fn is_ascii(term: &str, locale: &str) -> bool {
     let codeset = locale.to_ascii_lowercase();
     let utf8 = codeset.contains("utf-8") || codeset.contains("utf8");
@@ -322,7 +318,6 @@ const CONTRAST_LIGHT: Palette = Palette {
 
 impl Theme {
     /// Returns the theme of that name for a host terminal of this depth; `dark` is true if its background is.
-    #[must_use]
     pub fn new(name: ThemeName, depth: Depth, dark: bool) -> Self {
         let palette = match (name, dark) {
             (ThemeName::Dark, _) | (ThemeName::Auto | ThemeName::Mono, true) => &DARK,
@@ -403,7 +398,6 @@ impl Theme {
     }
 
     /// Returns the style of a level; its word is beside it wherever it is used.
-    #[must_use]
     pub const fn level(&self, level: Level) -> Style {
         self.levels[level as usize]
     }

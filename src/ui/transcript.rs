@@ -21,7 +21,6 @@ use super::{
 const ROWS: usize = 20_000;
 
 /// The rows of a talk, as bytes for an emulator of this width, and their number.
-#[must_use]
 pub fn written(talk: &Talk, width: u16, zone: Zone, theme: &Theme) -> (Vec<u8>, usize) {
     let mut rows: Vec<Line<'static>> = Vec::new();
     if talk.is_cut {

@@ -10,13 +10,11 @@
 use std::{borrow::Cow, fmt::Write, iter::Peekable, str::Chars};
 
 /// Returns `text` on one line: line feeds, tabs and everything unsafe become visible escapes.
-#[must_use]
 pub fn one_line(text: &str) -> Cow<'_, str> {
     cleaned(text, false)
 }
 
 /// Returns an error with all its causes, on one line.
-#[must_use]
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -29,13 +27,11 @@ pub fn chain(error: &dyn std::error::Error) -> String {
 }
 
 /// Returns `text` with its line feeds and tabs kept, CRLF folded to LF, and everything unsafe as visible escapes.
-#[must_use]
 pub fn text(text: &str) -> Cow<'_, str> {
     cleaned(text, true)
 }
 
 /// Returns a name that need not be UTF-8, such as a path, on one line; bytes that are no UTF-8 become `\xNN`.
-#[must_use]
 pub fn name(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -51,7 +47,6 @@ pub fn name(bytes: &[u8]) -> String {
 /// Returns at most `limit` characters of `text`, with everything unsafe left out.
 ///
 /// It is for titles and notifications, which are handed on to the host terminal: an escape would be noise there.
-#[must_use]
 pub fn stripped(text: &str, limit: usize) -> String {
     let mut before = None;
     let mut rest = text.chars();
@@ -69,7 +64,6 @@ pub fn stripped(text: &str, limit: usize) -> String {
 /// Returns program output without its escape sequences (CSI, OSC and the other strings, also the one-byte C1 forms) and
 /// controls: LF and TAB stay, CR LF becomes LF, the text that a lone CR or a backspace takes back is left out, because
 /// progress bars print a line many times.
-#[must_use]
 pub fn without_escapes(text: &str) -> Cow<'_, str> {
     if !text
         .chars()
@@ -148,7 +142,6 @@ const PASTE_END: &str = "\u{1b}[201~";
 /// Returns `text` as it may be typed or pasted into the hosted program: without the marks that end a paste, also those
 /// that removing one would join, and without control characters (C0, DEL, C1) other than TAB and LF, which could be
 /// taken as keys. So CR LF becomes LF. Nothing else changes.
-#[must_use]
 pub fn typed(text: &str) -> String {
     if !text
         .chars()
@@ -222,7 +215,6 @@ fn is_unsafe(c: char) -> bool {
 
 /// Returns the text with each letter and its accents in one character where there is one (NFC), as Claude Code's prompt box
 /// does with typed or pasted text (measured with 2.1.197 and 2.1.330). It is the same text by the rules of Unicode.
-#[must_use]
 pub fn composed(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization as _;
     text.nfc().collect()

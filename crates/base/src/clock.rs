@@ -30,14 +30,12 @@ pub type Zone = fn(DateTime<Utc>) -> FixedOffset;
 
 impl At {
     /// Returns the monotonic time that has passed since `earlier`; zero if `earlier` is later.
-    #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         self.since_start.saturating_sub(earlier.since_start)
     }
 
     /// Returns a moment in local time, for the screen. It uses the offset of now, so one before the clocks were changed is
     /// an hour off.
-    #[must_use]
     pub fn local(self, moment: DateTime<Utc>) -> DateTime<FixedOffset> {
         moment.with_timezone(&self.zone)
     }

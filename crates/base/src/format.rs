@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 /// Formats a number of tokens: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
-#[must_use]
 pub fn tokens(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -14,7 +13,6 @@ pub fn tokens(count: u64) -> String {
 }
 
 /// Formats a number of tokens where a glance is enough: `950`, `19k`, `1.25M`.
-#[must_use]
 pub fn rough_tokens(count: u64) -> String {
     match count {
         10_000..999_500 => format!("{}k", (count + 500) / 1_000),
@@ -23,7 +21,6 @@ pub fn rough_tokens(count: u64) -> String {
 }
 
 /// Formats a number of tokens in whole thousands, for sentences: `950`, `19k`, `1250k`.
-#[must_use]
 pub fn thousands(count: u64) -> String {
     match count {
         0..1_000 => count.to_string(),
@@ -32,7 +29,6 @@ pub fn thousands(count: u64) -> String {
 }
 
 /// Formats a number of bytes: `950 B`, `12.4 KB`, `1.2 MB`, by thousands.
-#[must_use]
 pub fn bytes(count: u64) -> String {
     match count {
         0..1_000 => format!("{count} B"),
@@ -43,7 +39,6 @@ pub fn bytes(count: u64) -> String {
 
 /// Formats a share for people, in whole percent that are reached, without the sign: the same everywhere, and no line is
 /// shown as passed before it is.
-#[must_use]
 pub fn percent(share: f64) -> String {
     format!("{:.0}", share.floor())
 }
@@ -54,14 +49,12 @@ fn decimals(value: f64, places: usize) -> String {
 }
 
 /// Formats a number of things: `1 turn`, `3 turns`.
-#[must_use]
 pub fn count(number: usize, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {thing}{plural}")
 }
 
 /// Formats a span of time, as short as a panel needs it: `45s`, `12m`, `2h03m`, `3d4h`.
-#[must_use]
 pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
@@ -74,13 +67,11 @@ pub fn span(time: Duration) -> String {
 }
 
 /// Formats the time of a step while it runs: `0.4 s`, `75.0 s`.
-#[must_use]
 pub fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_millis() as f64 / 1e3)
 }
 
 /// Formats the time that a step took, as short as a panel needs it: `412 ms`, `1.2 s`, `12m`.
-#[must_use]
 pub fn short(milliseconds: u64) -> String {
     match milliseconds {
         0..1_000 => format!("{milliseconds} ms"),
@@ -90,7 +81,6 @@ pub fn short(milliseconds: u64) -> String {
 }
 
 /// Formats the time that something took, in full: `40 ms`, `2.5 s`, `3 min 20 s`, `2 h 5 min`.
-#[must_use]
 pub fn duration(milliseconds: u64) -> String {
     let ms = milliseconds;
     match ms {
@@ -103,7 +93,6 @@ pub fn duration(milliseconds: u64) -> String {
 
 /// Formats an age: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`. It changes by the second in the first ten alone,
 /// see `app::control::age_tick`.
-#[must_use]
 pub fn ago(age: Duration) -> String {
     match age.as_secs() {
         0 => "now".to_owned(),
@@ -115,7 +104,6 @@ pub fn ago(age: Duration) -> String {
 }
 
 /// Formats US dollars; an absurd figure from outside stays short.
-#[must_use]
 pub fn dollars(cost: f64) -> String {
     if cost.abs() < 1e6 {
         format!("${cost:.2}")

@@ -143,13 +143,11 @@ impl Action {
     }
 
     /// Returns the action's name in `[keys]`, such as `focus-next`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.row().1
     }
 
     /// Returns the effect of the action, in a few words for the help page.
-    #[must_use]
     pub fn description(self) -> &'static str {
         self.row().2
     }
@@ -159,7 +157,6 @@ impl Action {
     /// # Panics
     ///
     /// Never: a test parses every trigger of the table.
-    #[must_use]
     pub fn default_triggers(self) -> Vec<Trigger> {
         let texts = self.row().3.iter();
         texts
@@ -212,20 +209,17 @@ impl Keymap {
     }
 
     /// Returns the chord after which the next one belongs to Pitstop.
-    #[must_use]
     pub const fn prefix(&self) -> Chord {
         self.prefix
     }
 
     /// Reports whether a key is the prefix. Pressed after itself it goes to the pane: then send the second event on as it
     /// came.
-    #[must_use]
     pub fn is_prefix(&self, event: &KeyEvent) -> bool {
         Chord::of(event) == Some(self.prefix)
     }
 
     /// Returns the action that a key asks for; `prefixed` is true if the prefix was pressed just before it.
-    #[must_use]
     pub fn action(&self, event: &KeyEvent, prefixed: bool) -> Option<Action> {
         let chord = Chord::of(event)?;
         let wanted = if prefixed {
@@ -240,13 +234,11 @@ impl Keymap {
     }
 
     /// Returns every action with its triggers, in the order in which help lists them.
-    #[must_use]
     pub fn bindings(&self) -> &[Binding] {
         &self.bindings
     }
 
     /// Returns the shortest hint at how to reach an action: `F5`, or `Ctrl-q r`.
-    #[must_use]
     pub fn hint(&self, action: Action) -> Option<String> {
         let binding = self.bindings.iter().find(|one| one.action == action)?;
         let direct = |trigger: &&Trigger| matches!(trigger, Trigger::Direct(_));
@@ -256,13 +248,11 @@ impl Keymap {
     }
 
     /// Returns the hint with the effect of the action: `F5 review`; nothing if it has no key.
-    #[must_use]
     pub fn hint_to(&self, action: Action, does: &str) -> Option<String> {
         Some(format!("{} {does}", self.hint(action)?))
     }
 
     /// Returns a trigger as a help page shows it: `F5`, or `Ctrl-q r`.
-    #[must_use]
     pub fn label(&self, trigger: Trigger) -> String {
         match trigger {
             Trigger::Direct(chord) => chord.label(),
@@ -281,7 +271,6 @@ impl Default for Keymap {
 }
 
 /// Returns `ctrl-q`: with flow control off, as in every raw terminal, hardly a program listens to it.
-#[must_use]
 pub fn default_prefix() -> Chord {
     Chord {
         code: KeyCode::Char('q'),

@@ -29,7 +29,6 @@ pub enum OpenError {
 
 impl OpenError {
     /// Reports whether no file of this name exists.
-    #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Io(error) if error.kind() == io::ErrorKind::NotFound)
     }

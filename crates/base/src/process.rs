@@ -62,32 +62,27 @@ pub enum Ended {
 }
 
 /// Returns the stamp of the process `pid`; `None` when there is none or it is a zombie.
-#[must_use]
 pub fn stamp(pid: u32) -> Option<ProcessStamp> {
     Some(system::look(pid)?.member.stamp)
 }
 
 /// Reports whether the very process of that stamp still lives; a zombie does not.
-#[must_use]
 pub fn alive(stamp: &ProcessStamp) -> bool {
     self::stamp(stamp.pid).as_ref() == Some(stamp)
 }
 
 /// Returns the living processes of the group `pgid`.
-#[must_use]
 pub fn members_of_group(pgid: u32) -> Vec<Member> {
     members(|seen| seen.group == pgid)
 }
 
 /// Returns the living processes of the session `sid`: also those that made a group of their own.
-#[must_use]
 pub fn members_of_session(sid: u32) -> Vec<Member> {
     members(|seen| seen.session == sid)
 }
 
 /// Returns the living processes that the process `pid` has started, and those that they have, in whatever group or session
 /// they are now.
-#[must_use]
 pub fn descendants(pid: u32) -> Vec<Member> {
     let mut rest = system::all();
     let mut known = vec![pid];
@@ -114,7 +109,6 @@ fn members(belongs: impl Fn(&Seen) -> bool) -> Vec<Member> {
 }
 
 /// Reports whether this process ignores any of these signals. `None` where that cannot be known: only Linux shows it.
-#[must_use]
 pub fn ignores(signals: &[Signal]) -> Option<bool> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let mask = status
@@ -129,7 +123,6 @@ pub fn ignores(signals: &[Signal]) -> Option<bool> {
 ///
 /// The group of a dead leader still belongs to it as long as no process has the leader's number: the system gives no number
 /// out again while a group or session of that number lives.
-#[must_use]
 pub fn end_group(leader: &ProcessStamp, steps: &[StopStep]) -> Ended {
     let Some(group) = i32::try_from(leader.pid).ok().and_then(Pid::from_raw) else {
         return Ended::AlreadyGone;
@@ -173,7 +166,6 @@ fn gone_within(pgid: u32, patience: Duration) -> bool {
 }
 
 /// Returns the name of this machine, for records on a shared database.
-#[must_use]
 pub fn host_name() -> String {
     system::host_name()
         .map(|name| name.trim().to_owned())

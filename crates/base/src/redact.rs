@@ -127,7 +127,6 @@ pub struct Secret {
 }
 
 /// Replaces the secrets in a text by masks.
-#[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
     mask(text, secrets(text))
 }
@@ -156,7 +155,6 @@ fn mask(text: &str, found: Vec<Secret>) -> Cow<'_, str> {
 
 /// Returns the number of masks in a text, and their kinds, in words: `2 secrets are masked: GitHub token, password`. `None`
 /// where it holds none.
-#[must_use]
 pub fn masks(text: &str) -> Option<String> {
     let kinds = || {
         let patterns = PATTERNS.iter().map(|pattern| pattern.kind);
@@ -247,7 +245,6 @@ fn expression(text: &str) -> Regex {
 }
 
 /// Returns the secrets of a text, in order and apart from one another.
-#[must_use]
 pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     tokens(text, &mut found);

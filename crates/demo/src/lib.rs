@@ -88,7 +88,6 @@ struct Start {
 }
 
 /// Runs the demo agent with `args`, which do not hold the program's name; returns its exit code.
-#[must_use]
 pub fn main(args: &[String]) -> i32 {
     let outcome = start(args).and_then(|start| {
         if start.print {

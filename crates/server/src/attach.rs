@@ -354,13 +354,11 @@ pub fn send_hello(
 }
 
 /// Returns a message of a client as it is sent.
-#[must_use]
 pub fn client_line(message: &ClientMessage) -> Vec<u8> {
     line(message)
 }
 
 /// Returns a message of a supervisor as it is sent.
-#[must_use]
 pub fn server_line(message: &ServerMessage) -> Vec<u8> {
     line(message)
 }

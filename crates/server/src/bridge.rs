@@ -67,13 +67,11 @@ impl Mailbox {
     }
 
     /// Takes an order back; false if the client's side may carry it out already.
-    #[must_use]
     pub fn cancel(&self, id: OrderId) -> bool {
         self.lock().cancel(id)
     }
 
     /// Takes back the order to replace the conversation; false if the client has the text.
-    #[must_use]
     pub fn revoke(&self, id: OrderId) -> bool {
         self.lock().revoke(id)
     }

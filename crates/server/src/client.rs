@@ -161,13 +161,11 @@ impl ApiClient {
     }
 
     /// Returns the socket's path.
-    #[must_use]
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
     /// Returns the user's own status line command, if an observe file names one.
-    #[must_use]
     pub fn status_line(&self) -> Option<&OsStr> {
         self.status_line.as_deref()
     }
@@ -238,7 +236,6 @@ impl ApiClient {
 }
 
 /// Reports whether a process listens on the socket at `path`; one whose backlog is full counts as alive.
-#[must_use]
 pub fn is_answered(path: &Path) -> bool {
     let outcome = connect(path, Instant::now() + PROBE_LIMIT);
     !matches!(outcome, Err(ClientError::NoSupervisor { .. }))

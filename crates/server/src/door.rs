@@ -39,7 +39,6 @@ enum Kind {
 
 impl Listening {
     /// Returns the address of a loopback door, with the port that the system chose.
-    #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         match self.kind {
             Kind::Unix { .. } => None,
@@ -92,13 +91,11 @@ pub struct SocketFile {
 
 impl SocketFile {
     /// Returns the path at which it was made.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Reports whether it is still there, so that clients find it.
-    #[must_use]
     pub fn is_there(&self) -> bool {
         is_still(&self.path, self.inode)
     }

@@ -19,7 +19,6 @@ struct Inner {
 
 impl Feed {
     /// Creates an empty feed. The mark, of letters and digits, distinguishes it from any other supervisor's.
-    #[must_use]
     pub fn new(mark: &str) -> Self {
         let plain = mark.chars().filter(char::is_ascii_alphanumeric);
         Self(Arc::new(Inner {

@@ -212,7 +212,6 @@ pub struct RequestQueue {
 
 impl RequestQueue {
     /// Creates a queue whose calls go to the loop through `calls`, and terminals through `attachments`.
-    #[must_use]
     pub fn new(
         calls: mpsc::Sender<Call>,
         feed: Feed,

@@ -75,7 +75,6 @@ struct Shared {
 
 impl Gateway {
     /// Creates a gateway.
-    #[must_use]
     pub fn new(plan: GatewayPlan) -> Self {
         Self(Arc::new(Shared {
             devices: KnownDevices::new(DeviceStore::new(&plan.state_dir)),
@@ -88,19 +87,16 @@ impl Gateway {
     }
 
     /// Returns the store of the devices.
-    #[must_use]
     pub fn store(&self) -> &DeviceStore {
         self.0.devices.store()
     }
 
     /// Returns the address by which devices reach the page behind a door at this address.
-    #[must_use]
     pub fn page_url(&self, address: SocketAddr, is_tls: bool) -> String {
         page_url(self.0.url.as_deref(), address, is_tls)
     }
 
     /// Reports whether there is anyone to serve: a device is paired, or a pairing is open.
-    #[must_use]
     pub fn is_active(&self) -> bool {
         !self.0.devices.now().is_empty() || self.store().is_active(Moment::now())
     }
@@ -199,7 +195,6 @@ fn hosts(address: SocketAddr, url: Option<&str>) -> Vec<Host> {
 }
 
 /// Returns the configured address of the page, or else that of its port on this machine.
-#[must_use]
 pub fn page_url(url: Option<&str>, mut address: SocketAddr, is_tls: bool) -> String {
     if let Some(url) = url {
         return url.to_owned();
@@ -212,7 +207,6 @@ pub fn page_url(url: Option<&str>, mut address: SocketAddr, is_tls: bool) -> Str
 }
 
 /// Reports whether a session of this user answers, so that there is a supervisor which can serve the page.
-#[must_use]
 pub fn has_session<'a>(run_dirs: impl IntoIterator<Item = &'a Path>) -> bool {
     let mut dirs = run_dirs.into_iter();
     dirs.any(sessions::has_any)

@@ -178,7 +178,6 @@ impl Secrets {
     }
 
     /// Reports whether the files were written in `dir` and should still be there.
-    #[must_use]
     pub fn is_kept_in(&self, dir: &Path) -> bool {
         self.dirs.iter().any(|found| found.dir == dir)
     }
@@ -190,19 +189,16 @@ impl Secrets {
     }
 
     /// Returns the tokens, for [`super::serve`].
-    #[must_use]
     pub fn keys(&self) -> Keys {
         self.keys.clone()
     }
 
     /// Returns the file whose path is given to hook commands.
-    #[must_use]
     pub fn observe_file(&self) -> &Path {
         &self.current().observe.path
     }
 
     /// Returns the file that the user's own commands read; its path is never given to the hosted agent.
-    #[must_use]
     pub fn control_file(&self) -> &Path {
         &self.current().control.path
     }

@@ -133,7 +133,6 @@ pub enum SelectionKind {
 
 impl SelectionKind {
     /// Returns the word for it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }

@@ -138,7 +138,6 @@ pub enum HostReply {
 
 impl HostInput {
     /// Returns the raw bytes of the item.
-    #[must_use]
     pub fn raw(&self) -> &[u8] {
         match self {
             Self::Key { raw, .. }
@@ -233,7 +232,6 @@ impl Decoder {
 
     /// Returns how long the held bytes wait for more; `None` if no bytes are held, or if the end is certain to come, as in a
     /// paste. If a paste were given up in the middle, the end mark would be text, and all later keys would be pasted.
-    #[must_use]
     pub fn flush_after(&self) -> Option<Duration> {
         match &self.held[..] {
             _ if self.in_paste => None,

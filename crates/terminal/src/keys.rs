@@ -42,14 +42,12 @@ enum Form {
 }
 
 /// Returns the bytes of a key for the child; empty if it has none in the protocol in force.
-#[must_use]
 pub fn encode_key(event: &KeyEvent, modes: &Modes) -> Vec<u8> {
     encode_named_key(event, None, modes)
 }
 
 /// Encodes a key for which the host terminal reported `key:shifted:base`, as the kitty protocol names it: a child that asked
 /// for alternates gets these, and any other gets the key in its own layout.
-#[must_use]
 pub fn encode_named_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> {
     if modes.kitty_flags != 0 {
         return kitty_key(event, numbers, modes);
@@ -485,7 +483,6 @@ fn kitty_lone(code: KeyCode) -> Option<u32> {
 }
 
 /// Encodes a whole paste by the human as the child expects it; see [`paste_text`] for its parts.
-#[must_use]
 pub fn encode_paste(text: &[u8], modes: &Modes) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len() + 12);
     bytes.extend_from_slice(paste_start(modes));
@@ -495,7 +492,6 @@ pub fn encode_paste(text: &[u8], modes: &Modes) -> Vec<u8> {
 }
 
 /// Returns the bytes that precede a paste.
-#[must_use]
 pub fn paste_start(modes: &Modes) -> &'static [u8] {
     if modes.bracketed_paste {
         PASTE_START
@@ -505,7 +501,6 @@ pub fn paste_start(modes: &Modes) -> &'static [u8] {
 }
 
 /// Returns the bytes that follow a paste.
-#[must_use]
 pub fn paste_end(modes: &Modes) -> &'static [u8] {
     if modes.bracketed_paste {
         PASTE_END
@@ -516,7 +511,6 @@ pub fn paste_end(modes: &Modes) -> &'static [u8] {
 
 /// Encodes a part of a paste, without control characters except TAB, LF and CR. For a child that does not know
 /// pastes, each line's end is typed as Enter (CR), as terminals do.
-#[must_use]
 pub fn paste_text(part: &[u8], modes: &Modes) -> Vec<u8> {
     let mut bytes: Vec<u8> = Vec::with_capacity(part.len());
     for &byte in part {
@@ -547,7 +541,6 @@ fn without_marks(text: &[u8]) -> Vec<u8> {
 }
 
 /// Encodes a focus change, if the child asked for them.
-#[must_use]
 pub fn encode_focus(gained: bool, modes: &Modes) -> Option<&'static [u8]> {
     modes
         .focus_events
@@ -561,7 +554,6 @@ const WHEEL_ARROWS: usize = 3;
 ///
 /// If the child did not ask for the mouse, the wheel sends arrows on its alternate screen if
 /// mode 1007 is on. `None` means that pitstop itself handles the event.
-#[must_use]
 pub fn encode_mouse(event: &MouseEvent, column: u16, row: u16, modes: &Modes) -> Option<Vec<u8>> {
     if modes.mouse == MouseTracking::None {
         return wheel_arrows(event.kind, modes);
@@ -573,7 +565,6 @@ pub fn encode_mouse(event: &MouseEvent, column: u16, row: u16, modes: &Modes) ->
 
 /// Encodes a button beyond the third and the wheel, by its number with all bits; its release has a form of its own only in
 /// the SGR protocol, and in the older ones xterm does not report it.
-#[must_use]
 pub fn encode_other_button(
     number: u16,
     pressed: bool,

@@ -25,7 +25,6 @@ impl PaneSize {
     pub const MAX_ROWS: u16 = 1000;
 
     /// Creates a size, clamped to 1×1 up to 1000×1000 cells.
-    #[must_use]
     pub fn new(columns: u16, rows: u16) -> Self {
         Self {
             columns: columns.clamp(1, Self::MAX_COLUMNS),
@@ -34,13 +33,11 @@ impl PaneSize {
     }
 
     /// Returns the width in cells.
-    #[must_use]
     pub fn columns(self) -> u16 {
         self.columns
     }
 
     /// Returns the height in cells.
-    #[must_use]
     pub fn rows(self) -> u16 {
         self.rows
     }

@@ -252,7 +252,6 @@ struct Frozen {
 
 impl Screen {
     /// Creates an empty screen that keeps this many lines of scrollback.
-    #[must_use]
     pub fn new(size: PaneSize, scrollback_lines: usize) -> Self {
         let config = Config {
             scrolling_history: scrollback_lines,
@@ -303,7 +302,6 @@ impl Screen {
     }
 
     /// Reports whether a synchronized frame is being drawn.
-    #[must_use]
     pub fn is_in_frame(&self) -> bool {
         self.engine.in_frame
     }
@@ -531,7 +529,6 @@ impl Screen {
     }
 
     /// Returns the latest time at which the frame being drawn must be shown: call [`Self::expire`] then.
-    #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
@@ -579,13 +576,11 @@ impl Screen {
     }
 
     /// Returns the modes by which input must be encoded.
-    #[must_use]
     pub fn modes(&self) -> Modes {
         self.engine.modes()
     }
 
     /// Returns the cursor to be shown: the reader's in copy mode.
-    #[must_use]
     pub fn cursor(&self) -> Cursor {
         if let Some(still) = &self.still {
             return still.shown_cursor();
@@ -596,19 +591,16 @@ impl Screen {
     }
 
     /// Returns the title that the child set, cleaned; empty if there is none.
-    #[must_use]
     pub fn title(&self) -> &str {
         &self.engine.title
     }
 
     /// Returns the size in cells.
-    #[must_use]
     pub fn size(&self) -> PaneSize {
         self.engine.size
     }
 
     /// Returns a number that changes whenever something visible may have changed.
-    #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -641,13 +633,11 @@ impl Screen {
     }
 
     /// Returns the number of lines that the view is above the present, or above the end of the still in copy mode.
-    #[must_use]
     pub fn scroll_offset(&self) -> usize {
         self.viewed().offset()
     }
 
     /// Returns the number of lines above the present, or above the end of the still in copy mode.
-    #[must_use]
     pub fn history_len(&self) -> usize {
         self.viewed().term.grid().history_size()
     }
@@ -676,7 +666,6 @@ impl Screen {
     }
 
     /// Reports whether the child has changed its screen since the view left it.
-    #[must_use]
     pub fn has_new_output(&self) -> bool {
         let seen = self.still.as_ref().map(|still| still.taken).or(self.left);
         seen.is_some_and(|seen| seen != self.engine.present())
@@ -702,14 +691,12 @@ impl Screen {
     }
 
     /// Reports whether any cell may be a link.
-    #[must_use]
     pub fn has_links(&self) -> bool {
         // The shown cells may be older than the engine's list of links.
         self.still.is_some() || self.frozen.is_some() || !self.engine.links.known.is_empty()
     }
 
     /// Returns the target of the link at a cell of the viewport, if there is one: bounded and free of controls, but of any scheme.
-    #[must_use]
     pub fn link_at(&self, column: u16, row: u16) -> Option<String> {
         if !self.has_links() || row >= self.shown_size().rows() {
             return None;
@@ -719,7 +706,6 @@ impl Screen {
     }
 
     /// Reports whether any cell in these rows of the viewport links to a target that passes.
-    #[must_use]
     pub fn shows_link(&self, rows: Range<u16>, passes: impl Fn(&str) -> bool) -> bool {
         let links = |row| self.shown_row(row).iter().filter_map(Cell::hyperlink);
         self.has_links()
@@ -741,7 +727,6 @@ impl Screen {
 
     /// Reports whether the view is in the scrollback, or was so when all of it was last drawn: that is shown next to the cells,
     /// and a child may end it by a reset.
-    #[must_use]
     pub fn is_reported_scrolled(&self) -> bool {
         self.drawn_scrolled || self.scroll_offset() > 0
     }
@@ -845,7 +830,6 @@ impl Screen {
 
     /// Returns the viewport as plain text: a line for each row, without trailing blanks and without
     /// empty lines at the end.
-    #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
         for row in 0..self.shown_size().rows() {
@@ -858,7 +842,6 @@ impl Screen {
     }
 
     /// Returns the child's current screen, whatever part of the scrollback is shown; `None` in the middle of a synchronized frame.
-    #[must_use]
     pub fn drawn_text(&self) -> Option<DrawnText> {
         if self.is_in_frame() || self.waiting.is_some() {
             return None;
@@ -878,14 +861,12 @@ impl Screen {
     }
 
     /// Returns the last lines of scrollback and screen as plain text, with wrapped lines joined.
-    #[must_use]
     pub fn tail_text(&self, lines: usize) -> String {
         self.text_up_from(self.engine.term.grid().bottommost_line(), lines)
     }
 
     /// Returns the last lines, like [`tail_text`](Self::tail_text), above the one with the cursor: the lines that the program has
     /// finished, while it continues below. If the cursor is hidden, returns all of the last lines.
-    #[must_use]
     pub fn settled_text(&self, lines: usize) -> String {
         let grid = self.engine.term.grid();
         if !self.engine.term.mode().contains(TermMode::SHOW_CURSOR) {

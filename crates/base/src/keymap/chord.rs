@@ -72,7 +72,6 @@ const LAST_FUNCTION_KEY: u8 = 35;
 impl Chord {
     /// Creates a chord from a key with modifiers, folded into the one comparable form; nothing for keys that cannot be part
     /// of a chord (a modifier by itself, media keys).
-    #[must_use]
     pub fn new(code: KeyCode, modifiers: KeyModifiers) -> Option<Self> {
         let (code, modifiers) = match code {
             KeyCode::BackTab => (KeyCode::Tab, modifiers | KeyModifiers::SHIFT),
@@ -88,7 +87,6 @@ impl Chord {
     }
 
     /// Returns the chord of a key press or its repetition; nothing for a release.
-    #[must_use]
     pub fn of(event: &KeyEvent) -> Option<Self> {
         match event.kind {
             KeyEventKind::Press | KeyEventKind::Repeat => Self::new(event.code, event.modifiers),
@@ -97,19 +95,16 @@ impl Chord {
     }
 
     /// Returns the key, after folding.
-    #[must_use]
     pub const fn code(self) -> KeyCode {
         self.code
     }
 
     /// Returns the modifiers, after folding: an upper-case letter carries its shift in itself.
-    #[must_use]
     pub const fn modifiers(self) -> KeyModifiers {
         self.modifiers
     }
 
     /// Reports whether people need this key to write text, so that taking it would make typing impossible.
-    #[must_use]
     pub fn is_typing(self) -> bool {
         let plain = (self.modifiers - KeyModifiers::SHIFT).is_empty();
         let bare = self.modifiers.is_empty();
@@ -121,7 +116,6 @@ impl Chord {
     }
 
     /// Returns the chord as a footer or a help page shows it: `F5`, `Ctrl-q`, `?`.
-    #[must_use]
     pub fn label(self) -> String {
         let text = self.to_string();
         if matches!(self.code, KeyCode::Char(c) if c != ' ') && self.modifiers.is_empty() {

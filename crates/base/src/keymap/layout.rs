@@ -18,14 +18,12 @@ const LAYOUTS: [(&str, &str); 4] = [
 
 /// Reports whether a character is a letter of the Latin script, or a sign that layouts of all scripts have: those before
 /// Greek.
-#[must_use]
 pub const fn is_latin(c: char) -> bool {
     c < '\u{370}'
 }
 
 /// Returns the character that a Latin keyboard has on the key which types this letter; nothing for a Latin letter, which names
 /// its key itself, and for one of no layout that is known here. The letter may be upper case, and then the result is too.
-#[must_use]
 pub fn latin_key(letter: char) -> Option<char> {
     if is_latin(letter) {
         return None;

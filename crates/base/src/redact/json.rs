@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::{Secret, apart, is_secret_name, mask, redact, secrets};
 
 /// Returns the same value with the secrets in its texts replaced by masks. A name counts as the name of its text.
-#[must_use]
 pub fn value(of: &Value) -> Value {
     match of {
         Value::String(text) => Value::String(redact(text).into_owned()),
@@ -28,7 +27,6 @@ pub fn value(of: &Value) -> Value {
 
 /// Replaces the secrets in the texts of one or more JSON values by masks; names stay. A name counts as the name of its
 /// text: `{"db_password": "…"}`. Text that is no JSON is left as it is, as far as it has no texts in quotes.
-#[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let mut out = String::new();
@@ -71,7 +69,6 @@ pub fn json(text: &str) -> Cow<'_, str> {
 }
 
 /// Replaces the secrets in a text by masks, also the one that only its name shows.
-#[must_use]
 pub fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     let mut found = secrets(value);
     if is_secret_name(name) && !value.contains(['"', '\n']) {

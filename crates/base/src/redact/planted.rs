@@ -24,7 +24,6 @@ pub(super) const HEX: &str = "0123456789abcdef";
 pub(super) const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 /// Returns five secrets of each kind: the kind, the text around it, and the part that must not be left.
-#[must_use]
 #[allow(clippy::too_many_lines, reason = "a table")]
 pub fn planted() -> Vec<(&'static str, String, String)> {
     let mut found = Vec::new();

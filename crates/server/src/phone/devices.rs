@@ -89,7 +89,6 @@ pub enum DeviceRight {
 
 impl DeviceRight {
     /// Returns the right as it is written.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Watch => "watch",
@@ -168,7 +167,6 @@ pub struct Moment {
 
 impl Moment {
     /// Returns the present moment.
-    #[must_use]
     pub fn now() -> Self {
         let uptime = clock_gettime(ClockId::Monotonic);
         Self {
@@ -256,7 +254,6 @@ pub struct DeviceStore {
 
 impl DeviceStore {
     /// Creates the store of this state directory, of which nothing needs to exist yet.
-    #[must_use]
     pub fn new(state_dir: &Path) -> Self {
         Self {
             directory: state_dir.to_owned(),
@@ -268,7 +265,6 @@ impl DeviceStore {
     }
 
     /// Returns the files whose change may mean that a device was paired or revoked, or that a pairing was opened.
-    #[must_use]
     pub fn files(&self) -> [PathBuf; 2] {
         [DEVICES, PAIRING].map(|name| self.directory.join(name))
     }
@@ -286,7 +282,6 @@ impl DeviceStore {
     }
 
     /// Reports whether a device is paired or a pairing is open. A file that cannot be read admits no device.
-    #[must_use]
     pub fn is_active(&self, at: Moment) -> bool {
         let devices = self.devices().unwrap_or_else(|error| {
             tracing::warn!(error = clean::chain(&error), "no device counts as paired");

@@ -33,7 +33,6 @@ impl DeviceStore {
     }
 
     /// Returns the address at which another process serves the page now.
-    #[must_use]
     pub fn served_at(&self) -> Option<String> {
         let file = private_file::open(&self.directory().join(FILE), OFlags::RDONLY).ok()?;
         fcntl_getlk(&file, &Flock::from(FlockType::WriteLock)).ok()??;

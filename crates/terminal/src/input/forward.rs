@@ -11,7 +11,6 @@ use crate::{Modes, keys};
 ///
 /// Mouse events give no bytes, because they need the pane's cell ([`keys::encode_mouse`]). Neither do
 /// replies, which are meant for pitstop.
-#[must_use]
 pub fn forward(item: &HostInput, modes: &Modes, asked: bool) -> Vec<u8> {
     match item {
         HostInput::Key { event, raw } => forward_key(event, raw, modes, asked),

@@ -148,7 +148,6 @@ pub struct PaneExit {
 }
 
 /// Returns the channel of a pane's messages, bounded so that little output is in flight.
-#[must_use]
 pub fn channel() -> (mpsc::Sender<PtyMessage>, mpsc::Receiver<PtyMessage>) {
     mpsc::channel(CHANNEL_CAPACITY)
 }
@@ -329,7 +328,6 @@ impl Pty {
     }
 
     /// Returns the number of bytes that wait for the child.
-    #[must_use]
     pub fn queued_bytes(&self) -> usize {
         locked(&self.queue.state).bytes
     }
@@ -355,14 +353,12 @@ impl Pty {
     }
 
     /// Reports whether the terminal edits lines itself (canonical mode): no program in it reads keys as they come.
-    #[must_use]
     pub fn edits_lines(&self) -> bool {
         rustix::termios::tcgetattr(&*self.bytes)
             .is_ok_and(|modes| modes.local_modes.contains(LocalModes::ICANON))
     }
 
     /// Returns the child's process id, which is also the id of its session and its process group.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
     }

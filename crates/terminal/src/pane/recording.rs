@@ -214,7 +214,6 @@ impl Recording {
     }
 
     /// Returns the path of the file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

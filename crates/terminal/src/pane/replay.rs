@@ -106,7 +106,6 @@ impl Cast {
     }
 
     /// Returns how long the recording lasts.
-    #[must_use]
     pub fn length(&self) -> Duration {
         self.events.last().map_or(Duration::ZERO, |event| event.at)
     }
@@ -167,7 +166,6 @@ impl fmt::Debug for Replay {
 
 impl Replay {
     /// Creates a replay at the beginning of the recording, playing.
-    #[must_use]
     pub fn new(cast: Cast) -> Self {
         Self {
             screen: Screen::new(cast.size, SCROLLBACK),
@@ -182,43 +180,36 @@ impl Replay {
     }
 
     /// Returns the recording.
-    #[must_use]
     pub const fn cast(&self) -> &Cast {
         &self.cast
     }
 
     /// Returns the screen that is shown.
-    #[must_use]
     pub const fn screen(&self) -> &Screen {
         &self.screen
     }
 
     /// Returns the moment that is shown.
-    #[must_use]
     pub const fn clock(&self) -> Duration {
         self.clock
     }
 
     /// Reports whether the replay is playing.
-    #[must_use]
     pub const fn is_playing(&self) -> bool {
         self.playing
     }
 
     /// Reports whether the wanted moment has not been reached yet.
-    #[must_use]
     pub fn is_behind(&self) -> bool {
         self.due().is_some()
     }
 
     /// Reports whether there is anything to do at the next tick.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.playing || self.is_behind()
     }
 
     /// Returns the speed as text: `×1`, `×¼`, `×16`.
-    #[must_use]
     pub fn speed(&self) -> String {
         match self.speed {
             -2 => "×¼".to_owned(),
@@ -286,7 +277,6 @@ impl Replay {
     }
 
     /// Returns how many rows of the screen do not fit into a view of this height: those above the last written row.
-    #[must_use]
     pub fn hidden(&self, height: u16) -> u16 {
         let cursor = usize::from(self.screen.cursor().row) + 1;
         let written = self.screen.text().lines().count().max(cursor);
@@ -296,7 +286,6 @@ impl Replay {
     }
 
     /// Returns the number of hidden rows by which the view was moved up.
-    #[must_use]
     pub const fn lifted(&self) -> u16 {
         self.lifted
     }

@@ -26,7 +26,6 @@ impl Patch {
     pub const ALL: Self = Self::rows(0..u16::MAX);
 
     /// Creates a part of whole rows.
-    #[must_use]
     pub const fn rows(rows: Range<u16>) -> Self {
         Self {
             rows,

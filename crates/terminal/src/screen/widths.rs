@@ -36,7 +36,6 @@ const OTHERS: [(u32, u32, usize); 76] = [
 ];
 
 /// Returns the number of cells that a code point takes by itself: 0 for one that joins the character before it.
-#[must_use]
 pub fn cells_of(c: char) -> usize {
     let number = u32::from(c);
     let at = OTHERS.partition_point(|(_, last, _)| *last < number);
