@@ -80,23 +80,23 @@ fn main() {
         Some(code) => exit(code),
         None => error.exit(),
     });
-    exit(match cli.command {
+    let outcome = match cli.command {
         None => host::run(&cli.host),
-        Some(Command::Demo(args)) => demo::run(&args, &cli.host),
+        Some(Command::Demo(args)) => Ok(demo::run(&args, &cli.host)),
         Some(Command::Api(args)) => api::run(&args),
         Some(Command::Attach(args)) => attach::run(&args),
-        Some(Command::Check(args)) => check::run(&args, &cli.host.flags()),
-        Some(Command::Completions(args)) => completions::run(&args, Cli::command()),
-        Some(Command::Context(args)) => context::run(&args),
-        Some(Command::Ctl(args)) => ctl::run(&args),
-        Some(Command::Detach) => ctl::give(ctl::Action::Detach),
+        Some(Command::Check(args)) => Ok(check::run(&args, &cli.host.flags())),
+        Some(Command::Completions(args)) => Ok(completions::run(&args, Cli::command())),
+        Some(Command::Context(args)) => Ok(context::run(&args)),
+        Some(Command::Ctl(args)) => Ok(ctl::run(&args)),
+        Some(Command::Detach) => Ok(ctl::give(ctl::Action::Detach)),
         Some(Command::Doctor(args)) => doctor::run(&args, &cli.host.flags()),
-        Some(Command::GitHook(args)) => git_hook::run(&args),
+        Some(Command::GitHook(args)) => Ok(git_hook::run(&args)),
         Some(Command::Handoff(args)) => handoff::run(&args, &cli.host.flags()),
         Some(Command::History(args)) => history::run(&args, &cli.host.flags()),
         Some(Command::Ls(args)) => choose::run(&args, &cli.host),
-        Some(Command::Run(args)) => run::run(&args, &cli.host),
-        Some(Command::Man(args)) => man::run(&args, Cli::command()),
+        Some(Command::Run(args)) => Ok(run::run(&args, &cli.host)),
+        Some(Command::Man(args)) => Ok(man::run(&args, Cli::command())),
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Notify(args)) => notify::run(&args, &cli.host.flags()),
         Some(Command::Phone(args)) => phone::run(&args, &cli.host.flags()),
@@ -105,11 +105,12 @@ fn main() {
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.flags()),
         Some(Command::Status(args)) => status::run(&args),
-        Some(Command::Stop) => ctl::give(ctl::Action::Stop),
+        Some(Command::Stop) => Ok(ctl::give(ctl::Action::Stop)),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.flags()),
         Some(Command::Trust(args)) => trust::run(&args),
-    })
+    };
+    exit(outcome.unwrap_or_else(|code| code))
 }
 
 /// Prints the nearest command, if the first word is none; returns the exit code then.

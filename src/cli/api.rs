@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::out;
+use super::out::{self, Outcome};
 
 /// The size in bytes of the longest body that is sent: more than the server takes, so that the server reports that.
 const BODY: u64 = 2 << 20;
@@ -39,29 +39,19 @@ pub enum Method {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(args: &ApiArgs) -> i32 {
-    if let Err((error, hint)) = check(&args.path) {
-        return out::misused(&error, hint);
-    }
+pub fn run(args: &ApiArgs) -> Outcome {
+    check(&args.path).map_err(|(error, hint)| out::misused(&error, hint))?;
     let body = match args.data.as_str() {
         "-" if args.method == Method::Post => out::piped(BODY),
         given => Ok(given.as_bytes().to_vec()),
     };
-    let body = match body {
-        Ok(body) => body,
-        Err(error) => return out::failed(&format!("cannot read the JSON: {error}"), ""),
-    };
+    let body = body.map_err(|error| out::failed(&format!("cannot read the JSON: {error}"), ""))?;
     let answer = out::ask(|door, deadline| match args.method {
         Method::Get => door.get(&args.path, deadline),
         Method::Post => door.post(&args.path, &body, deadline),
-    });
-    match answer {
-        Ok(answer) => {
-            let text = String::from_utf8_lossy(&answer.body);
-            out::print(&format!("{}\n", text.trim_end()))
-        }
-        Err(code) => code,
-    }
+    })?;
+    let text = String::from_utf8_lossy(&answer.body);
+    Ok(out::print(&format!("{}\n", text.trim_end())))
 }
 
 /// Checks that this can be sent as the path of a request, and will be answered at once.

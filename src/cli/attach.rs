@@ -46,7 +46,10 @@ use pitstop_server::{
     client::{ClientError, OBSERVE_VARIABLE},
 };
 
-use super::{editor, ls, out};
+use super::{
+    editor, ls,
+    out::{self, Outcome},
+};
 
 /// The statuses of an answer after which the connection goes on as an attachment, and of one of another version.
 const SWITCHING: u16 = 101;
@@ -81,27 +84,21 @@ pub struct AttachArgs {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(args: &AttachArgs) -> i32 {
+pub fn run(args: &AttachArgs) -> Outcome {
     if !out::has_terminal() {
-        return out::misused(
+        return Err(out::misused(
             "expected a terminal, but standard input or output is a file or a pipe",
             "run it in a terminal; `pitstop status --json` is for scripts",
-        );
+        ));
     }
     if env::var_os(OBSERVE_VARIABLE).is_some() {
-        return out::failed(
+        return Err(out::failed(
             "this terminal is inside a session of pitstop",
             "attach from another terminal",
-        );
+        ));
     }
     if let Some(name) = &args.name {
-        let project = match ls::find(name) {
-            Ok(project) => project,
-            Err(code) => return code,
-        };
-        if let Err(error) = env::set_current_dir(&project) {
-            return out::failed(&format!("cannot enter {}: {error}", project.display()), "");
-        }
+        out::enter(&ls::find(name)?)?;
     }
     let mut stream = None;
     let asked = out::try_ask(|door| {
@@ -112,22 +109,19 @@ pub fn run(args: &AttachArgs) -> i32 {
     });
     match (asked, stream) {
         (Ok(answer), Some(stream)) if answer.status == SWITCHING => show(stream, args, None)
-            .unwrap_or_else(|NotBegun| {
+            .map_err(|NotBegun| {
                 out::failed("the supervisor has ended", "`pitstop` starts another one")
             }),
         (Ok(answer), _) if answer.status == OTHER_VERSION => by_its_own_program(args),
-        (Ok(answer), _) => out::refused(&answer),
-        (Err(ClientError::NoSupervisor { .. }), _) => out::none_runs(),
-        (Err(error), _) => out::failed_by(&error),
+        (Ok(answer), _) => Err(out::refused(&answer)),
+        (Err(ClientError::NoSupervisor { .. }), _) => Err(out::none_runs()),
+        (Err(error), _) => Err(out::failed_by(&error)),
     }
 }
 
 /// Becomes the program of the supervisor, which is of another version and can attach to it.
-fn by_its_own_program(args: &AttachArgs) -> i32 {
-    let report: StatusReport = match out::get("/status") {
-        Ok((report, _)) => report,
-        Err(code) => return code,
-    };
+fn by_its_own_program(args: &AttachArgs) -> Outcome {
+    let (report, _) = out::get::<StatusReport>("/status")?;
     eprintln!(
         "pitstop: the session here is run by pitstop {}: its own program shows it",
         report.version
@@ -136,10 +130,10 @@ fn by_its_own_program(args: &AttachArgs) -> i32 {
     program.arg0("pitstop").arg("attach");
     program.args(args.watch.then_some("--watch"));
     program.args(args.take.then_some("--take"));
-    out::failed(
+    Err(out::failed(
         &format!("that cannot be started: {}", program.exec()),
         "detach and stop work all the same: `pitstop detach`, `pitstop stop`",
-    )
+    ))
 }
 
 /// The supervisor has ended before it took the terminal, and has given no reason.

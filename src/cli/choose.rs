@@ -1,7 +1,6 @@
 //! `pitstop ls` on a terminal: the sessions that run and those of this project that can be resumed, of which one is chosen.
 
 use std::{
-    env,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,7 +17,7 @@ use super::{
     host::{self, HostArgs},
     ls::{self, LsArgs, Place, Session},
     offer::{self, Choice},
-    out,
+    out::{self, Outcome},
     picker::{Picked, Picker},
 };
 use crate::{runtime::wall, ui::picker::PickerRow};
@@ -36,52 +35,48 @@ enum Row {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(args: &LsArgs, host: &HostArgs) -> i32 {
-    let here = match Here::find(&host.flags()) {
-        Ok(here) => here,
-        Err(code) => return code,
-    };
+pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
+    let here = Here::find(&host.flags())?;
     if let Some(host) = &args.ask_host {
-        return fleet::ask_host(host, &here);
+        return Ok(fleet::ask_host(host, &here));
     }
     let fleet = Fleet::of(&here, args.local);
     if args.json || args.watch || !out::has_terminal() {
         return ls::print(args, &fleet);
     }
     // The hosts' answers come in while the list is shown.
-    let sessions = match ls::sessions(&fleet) {
-        Ok(sessions) => sessions,
-        Err(code) => return code,
-    };
+    let sessions = ls::sessions(&fleet)?;
     let past = match here.holder() {
         Some(_) => Vec::new(),
         None => offer::rows(&here, wall()),
     };
     let rows = rows(&sessions, &past);
     if rows.is_empty() {
-        return out::print("no session runs here, and there is none to go back to\n");
+        return Ok(out::print(
+            "no session runs here, and there is none to go back to\n",
+        ));
     }
     let picker = Picker::new("pitstop · sessions".to_owned(), rows);
     match show(picker, &here, fleet, past) {
         Ok(Picked::Row(Row::Running(Place::Here(project)))) => {
-            if let Err(error) = env::set_current_dir(&project) {
-                return out::failed(&format!("cannot enter {}: {error}", project.display()), "");
-            }
+            out::enter(&project)?;
             attach::run(&AttachArgs::default())
         }
-        Ok(Picked::Row(Row::Running(Place::On(host, project)))) => fleet::attach(&host, &project),
-        Ok(Picked::Row(Row::Running(Place::Nowhere))) => out::failed(
+        Ok(Picked::Row(Row::Running(Place::On(host, project)))) => {
+            Err(fleet::attach(&host, &project))
+        }
+        Ok(Picked::Row(Row::Running(Place::Nowhere))) => Err(out::failed(
             "it does not answer",
             "`pitstop doctor` in its project says more; `ssh` that of a host",
-        ),
+        )),
         Ok(Picked::Row(Row::Past(choice))) => host::begin(host, choice),
         Ok(Picked::New) => host::begin(host, Choice::New),
-        Ok(Picked::Quit) => 0,
-        Ok(Picked::Ended(code)) => code,
-        Err(error) => out::failed(
+        Ok(Picked::Quit) => Ok(out::OK),
+        Ok(Picked::Ended(code)) => Ok(code),
+        Err(error) => Err(out::failed(
             &format!("the terminal cannot be used: {error}"),
             "`pitstop ls | cat` prints the list",
-        ),
+        )),
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use super::{
     here::Here,
     login::Logout,
-    out::{self, chain, columns},
+    out::{self, Outcome, chain, columns},
 };
 use pitstop_base::clean::one_line;
 use pitstop_core::{
@@ -107,18 +107,11 @@ impl Check {
 }
 
 /// Runs the command.
-pub fn run(args: &DoctorArgs, flags: &Flags) -> i32 {
-    let here = match Here::find(flags) {
-        Ok(here) => here,
-        Err(code) => return code,
-    };
-    let runtime = match out::runtime() {
-        Ok(runtime) => runtime,
-        Err(code) => return code,
-    };
-    let checks = examine(&here, &runtime);
+pub fn run(args: &DoctorArgs, flags: &Flags) -> Outcome {
+    let here = Here::find(flags)?;
+    let checks = examine(&here, &out::runtime()?);
     let code = if here.faulty {
-        2
+        out::USAGE
     } else if checks.iter().any(|check| check.state == State::Broken) {
         out::FAILED
     } else {
@@ -130,10 +123,10 @@ pub fn run(args: &DoctorArgs, flags: &Flags) -> i32 {
     } else {
         as_text(&checks)
     };
-    match out::print(&text) {
+    Ok(match out::print(&text) {
         out::OK => code,
         failed => failed,
-    }
+    })
 }
 
 fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {

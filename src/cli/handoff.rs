@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::{
     here::Here,
-    out::{self, failed_by},
+    out::{self, Outcome, failed_by},
     sessions,
 };
 use pitstop_base::clean;
@@ -52,21 +52,22 @@ pub struct HandoffArgs {
 
 /// Runs the command; returns 0, or 3 if no supervisor runs here, or 1. A check returns 0 if nothing is missing, 1 if something
 /// is, or if it failed, 3 if no supervisor runs here and none ever did.
-pub fn run(args: &HandoffArgs, flags: &Flags) -> i32 {
+pub fn run(args: &HandoffArgs, flags: &Flags) -> Outcome {
     if args.check {
-        return run_check(args, flags).unwrap_or_else(|code| code);
+        return run_check(args, flags);
     }
-    match out::get::<HandoffReport>(PRESENT) {
-        Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
-        Ok((report, _)) => out::print(&describe(&report)),
-        Err(code) => code,
-    }
+    let (report, json) = out::get::<HandoffReport>(PRESENT)?;
+    Ok(out::print(&if args.json {
+        format!("{json}\n")
+    } else {
+        describe(&report)
+    }))
 }
 
 /// The path of the present session's handoff in the API.
 const PRESENT: &str = "/api/sessions/current/handoff";
 
-fn run_check(args: &HandoffArgs, flags: &Flags) -> Result<i32, i32> {
+fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
     let here = Here::find(flags)?;
     let (mut found, report) = match out::get_if_any::<HandoffReport>(PRESENT)? {
         Some((mut report, _)) => match report.check.take() {

@@ -77,6 +77,16 @@ impl Here {
         })
     }
 
+    /// Finds the same for a command that cannot go on with faults in the configuration.
+    pub fn find_configured(flags: &Flags) -> Result<Self, i32> {
+        let here = Self::find(flags)?;
+        if here.faulty {
+            let error = "the configuration has faults";
+            return Err(out::failed(error, "`pitstop check` shows them"));
+        }
+        Ok(here)
+    }
+
     /// Reports whether there is a store to read: a command that only reads makes none.
     pub fn has_store(&self) -> bool {
         !matches!(&self.target, StoreTarget::Sqlite(file) if !file.exists())

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::here::Here;
-use super::out::{self, columns, duration, failed_by, tokens};
+use super::out::{self, Outcome, columns, duration, failed_by, tokens};
 use crate::runtime::zone;
 use pitstop_base::clean;
 use pitstop_base::clock::Zone;
@@ -67,8 +67,8 @@ pub struct HistoryArgs {
 }
 
 /// Runs the command; 0, or 3 if no supervisor runs here and none ever did, or 1.
-pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
-    let printed = if args.totals {
+pub fn run(args: &HistoryArgs, flags: &Flags) -> Outcome {
+    let text = if args.totals {
         totals_of(args, flags)
     } else if args.chart {
         chart_of(flags)
@@ -79,7 +79,7 @@ pub fn run(args: &HistoryArgs, flags: &Flags) -> i32 {
     } else {
         newest(args, flags)
     };
-    printed.map_or_else(|code| code, |text| out::print(&text))
+    text.map(|text| out::print(&text))
 }
 
 /// Returns the iterations of the run of this directory.
@@ -355,7 +355,7 @@ pub fn describe(report: &HistoryReport) -> String {
     if report.iterations.is_empty() {
         return "no iterations yet\n".to_owned();
     }
-    let mut rows = vec![head()];
+    let mut rows = vec![out::heads(HEADS)];
     for (at, one) in report.iterations.iter().enumerate() {
         let next = report.iterations.get(at + 1);
         let next = next.filter(|next| next.iteration == one.iteration + 1);
@@ -365,13 +365,8 @@ pub fn describe(report: &HistoryReport) -> String {
     columns(&rows)
 }
 
-fn head() -> Vec<String> {
-    [
-        "#", "session", "began", "ended", "lasted", "tokens", "reboot", "handoff", "cost",
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
+/// The heads of the columns of iterations.
+const HEADS: &str = "#|session|began|ended|lasted|tokens|reboot|handoff|cost";
 
 /// Returns the reason why an iteration began, in words; a word of another version as it is.
 fn began(word: &str) -> String {

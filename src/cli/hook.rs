@@ -58,7 +58,8 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
     // The input is read to its end even if it is not wanted: a caller that cannot finish writing would
     // show the user a broken pipe.
     let body = read_input(began);
-    let (event, observe) = parse(args)?;
+    let (event, observe) = parse(args);
+    let event = event?;
     let client = ApiClient::from_file(&observe_file(observe)?).ok()?;
     let budget = match event {
         wire::REFUSABLE_EVENT => REFUSAL_BUDGET,
@@ -109,7 +110,7 @@ fn refuse(answer: &[u8]) -> Option<()> {
 
 /// Returns the event's name and the observe file from the arguments, in any order; all else is ignored,
 /// so that an agent's settings written by another version of pitstop still report.
-fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
+pub(super) fn parse(args: &[OsString]) -> (Option<&str>, Option<&OsStr>) {
     let (mut event, mut observe) = (None, None);
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -123,7 +124,7 @@ fn parse(args: &[OsString]) -> Option<(&str, Option<&OsStr>)> {
             }
         }
     }
-    Some((event?, observe))
+    (event, observe)
 }
 
 /// Returns the observe file: as given, else by the environment, else that of the current project. A missing one was in
@@ -185,10 +186,10 @@ mod tests {
             &["--observe=/run/x", "Stop"],
             &["--later-option", "Stop", "--observe", "/run/x", "more"],
         ] {
-            assert_eq!(parse(&args(given)), Some(("Stop", file)), "{given:?}");
+            assert_eq!(parse(&args(given)), (Some("Stop"), file), "{given:?}");
         }
-        assert_eq!(parse(&args(&["Stop"])), Some(("Stop", None)));
-        assert_eq!(parse(&args(&["Stop", "--observe"])), Some(("Stop", None)));
+        assert_eq!(parse(&args(&["Stop"])), (Some("Stop"), None));
+        assert_eq!(parse(&args(&["Stop", "--observe"])), (Some("Stop"), None));
     }
 
     #[test]
@@ -199,7 +200,7 @@ mod tests {
             &["--observe", "Stop"],
             &["St\u{f6}p"],
         ] {
-            assert_eq!(parse(&args(given)), None, "{given:?}");
+            assert_eq!(parse(&args(given)).0, None, "{given:?}");
         }
     }
 }

@@ -30,7 +30,7 @@ use super::{
     demo::{DemoDirs, DemoPlace},
     here::{Environment, Here, lasting_holder},
     offer::{self, Choice},
-    out::{self, chain, complain, style},
+    out::{self, Outcome, chain, complain, style},
     run::RunRequest,
     server, template,
 };
@@ -90,12 +90,12 @@ impl Asked {
 }
 
 /// Hosts the agent, or shows the session that runs here already; returns the exit code.
-pub fn run(args: &HostArgs) -> i32 {
+pub fn run(args: &HostArgs) -> Outcome {
     begin(args, choice(args))
 }
 
 /// Begins what was chosen; returns the exit code.
-pub(super) fn begin(args: &HostArgs, choice: Choice) -> i32 {
+pub(super) fn begin(args: &HostArgs, choice: Choice) -> Outcome {
     let mut args = args.clone();
     let asked = match choice {
         Choice::Attach => return attach::run(&AttachArgs::default()),
@@ -107,13 +107,13 @@ pub(super) fn begin(args: &HostArgs, choice: Choice) -> i32 {
             args.args.splice(..0, resume);
             Asked::Session
         }
-        Choice::Quit(code) => return code,
+        Choice::Quit(code) => return Ok(code),
     };
-    start(Request {
+    Ok(start(Request {
         args,
         demo: None,
         asked,
-    })
+    }))
 }
 
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.

@@ -14,17 +14,13 @@ use serde_json::{Value, json};
 use super::{
     fleet::{Fleet, HostAnswer},
     observer,
-    out::{self, columns, tokens},
+    out::{self, Outcome, ago, columns, tokens},
 };
 use crate::{
     runtime::wall,
     ui::picker::{PickerRow, Tone},
 };
-use pitstop_base::{
-    clean::one_line,
-    format::{self, dollars},
-    redact::redact,
-};
+use pitstop_base::{clean::one_line, format::dollars, redact::redact};
 use pitstop_core::{
     api::wire::{AgentState, RunPhase, StatusReport},
     config::{is_host, load::paths::Paths},
@@ -60,13 +56,10 @@ pub struct LsArgs {
 }
 
 /// Prints the list: 0 also if there is none.
-pub(super) fn print(args: &LsArgs, fleet: &Fleet) -> i32 {
+pub(super) fn print(args: &LsArgs, fleet: &Fleet) -> Outcome {
     let mut printed = String::new();
     loop {
-        let sessions = match sessions(fleet) {
-            Ok(sessions) => sessions,
-            Err(code) => return code,
-        };
+        let sessions = sessions(fleet)?;
         let text = if args.json {
             format!("{}\n", as_json(&sessions))
         } else if sessions.is_empty() {
@@ -82,12 +75,12 @@ pub(super) fn print(args: &LsArgs, fleet: &Fleet) -> i32 {
             };
             let code = out::print(&format!("{apart}{text}"));
             if code != 0 {
-                return code;
+                return Ok(code);
             }
             printed = text;
         }
         if !args.watch {
-            return 0;
+            return Ok(out::OK);
         }
         thread::sleep(WATCH);
     }
@@ -339,23 +332,10 @@ fn as_json(sessions: &[Session]) -> Value {
 }
 
 fn table(sessions: &[Session], now: DateTime<Utc>) -> String {
-    let head = [
-        "PROJECT",
-        "STATE",
-        "CONTEXT",
-        "GROWTH",
-        "AGE",
-        "COST",
-        "LAST REBOOT",
-        "OBJECTIVE",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let head = "PROJECT|STATE|CONTEXT|GROWTH|AGE|COST|LAST REBOOT|OBJECTIVE";
+    let mut rows = vec![out::heads(head)];
     rows.extend(sessions.iter().map(|one| one.fields(now).to_vec()));
     columns(&rows)
-}
-
-fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    format::ago(now.signed_duration_since(at).to_std().unwrap_or_default())
 }
 
 /// The word for what is not known.

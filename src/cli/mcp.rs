@@ -21,7 +21,10 @@ use rmcp::{
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{hook, out};
+use super::{
+    hook,
+    out::{self, Outcome},
+};
 use pitstop_agent::bridge::TOOLS;
 use pitstop_base::clean::chain;
 use pitstop_core::api::wire::{ErrorBody, ToolReply};
@@ -45,18 +48,14 @@ pub struct McpArgs {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(args: &McpArgs) -> i32 {
-    let runtime = match out::runtime() {
-        Ok(runtime) => runtime,
-        Err(code) => return code,
-    };
+pub fn run(args: &McpArgs) -> Outcome {
+    let runtime = out::runtime()?;
     let served = runtime.block_on(serve(args.clone()));
     // A read of standard input that is under way must not delay the exit.
     runtime.shutdown_background();
-    match served {
-        Ok(()) => out::OK,
-        Err(error) => out::failed(&error, ""),
-    }
+    served
+        .map(|()| out::OK)
+        .map_err(|error| out::failed(&error, ""))
 }
 
 async fn serve(args: McpArgs) -> Result<(), String> {

@@ -4,7 +4,10 @@ use std::io::{IsTerminal as _, Write as _};
 
 use clap::Args;
 
-use super::{here::Here, out};
+use super::{
+    here::Here,
+    out::{self, Outcome},
+};
 use crate::runtime::{
     host_output::HostOutput,
     notify::{self, Notification},
@@ -27,14 +30,8 @@ pub struct NotifyArgs {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(_: &NotifyArgs, flags: &Flags) -> i32 {
-    let here = match Here::find(flags) {
-        Ok(here) if here.faulty => {
-            return out::failed("the configuration has faults", "`pitstop check` shows them");
-        }
-        Ok(here) => here,
-        Err(code) => return code,
-    };
+pub fn run(_: &NotifyArgs, flags: &Flags) -> Outcome {
+    let here = Here::find_configured(flags)?;
     let config = here.config.notify.clone();
     let project = here.directory.file_name();
     let call = |state| Notification {
@@ -49,10 +46,7 @@ pub fn run(_: &NotifyArgs, flags: &Flags) -> i32 {
         until: None,
         link: String::new(),
     };
-    let runtime = match out::runtime() {
-        Ok(runtime) => runtime,
-        Err(code) => return code,
-    };
+    let runtime = out::runtime()?;
     let terminal = in_terminal(here.config.ui.notifications);
     let (command, url) = runtime.block_on(async {
         let mut outcomes = (None, None);
@@ -73,10 +67,7 @@ pub fn run(_: &NotifyArgs, flags: &Flags) -> i32 {
         };
         vec![name.to_owned(), said]
     });
-    match out::print(&out::columns(&rows)) {
-        0 => i32::from(failed),
-        code => code,
-    }
+    Ok(out::print(&out::columns(&rows)).max(i32::from(failed)))
 }
 
 /// Returns the first failure, else the success.

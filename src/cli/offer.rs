@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     here::Here,
-    out,
+    out::{self, ago},
     picker::{Picked, Picker},
     sessions::{self, is_of_the_demo},
 };
@@ -291,10 +291,6 @@ fn said<const N: usize>(
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     redact(&words.join(" ")).into_owned()
-}
-
-fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    format::ago(now.signed_duration_since(at).to_std().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use serde::de::DeserializeOwned;
 use tokio::runtime::{Builder, Runtime};
@@ -15,7 +16,7 @@ pub use pitstop_base::clean::chain;
 use pitstop_base::clean::one_line;
 pub use pitstop_base::exit::{FAILED, NONE_RUNS, OK, USAGE};
 pub use pitstop_base::format::{duration, tokens};
-use pitstop_base::redact;
+use pitstop_base::{format, redact};
 use pitstop_core::api::wire::ErrorBody;
 use pitstop_core::config::{error::Style, load::paths::secrets_file_here};
 use pitstop_server::client::{Answer, ApiClient, ClientError};
@@ -23,6 +24,9 @@ use pitstop_server::client::{Answer, ApiClient, ClientError};
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+
+/// The end of a command: its exit code. It is an error where what went wrong was shown to the person.
+pub type Outcome = Result<i32, i32>;
 
 /// The terminal in raw mode: it is restored when this is dropped, for whatever reason.
 pub struct Raw;
@@ -107,11 +111,27 @@ pub fn runtime() -> Result<Runtime, i32> {
     built.map_err(|error| failed_by(&error))
 }
 
+/// Goes to the directory of a project; a failure is shown to the person.
+pub fn enter(project: &Path) -> Result<(), i32> {
+    env::set_current_dir(project)
+        .map_err(|error| failed(&format!("cannot enter {}: {error}", project.display()), ""))
+}
+
 /// Reads standard input, at most this many bytes of it.
 pub fn piped(limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Returns the heads of a table's columns, which are given with bars between them.
+pub fn heads(names: &str) -> Vec<String> {
+    names.split('|').map(str::to_owned).collect()
+}
+
+/// Returns how long ago a moment is, in words.
+pub fn ago(at: DateTime<Utc>, now: DateTime<Utc>) -> String {
+    format::ago(now.signed_duration_since(at).to_std().unwrap_or_default())
 }
 
 /// Returns rows as text with columns aligned and two cells apart; the last column is not padded. Fields may

@@ -12,9 +12,12 @@ use qrcode::{Color, EcLevel, QrCode};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{here::Here, out};
+use super::{
+    here::Here,
+    out::{self, Outcome},
+};
 use crate::runtime::wall;
-use pitstop_base::{clean::one_line, exit::INTERRUPTED, format};
+use pitstop_base::{clean::one_line, exit::INTERRUPTED};
 use pitstop_core::config::{
     ApiConfig,
     error::Style,
@@ -74,15 +77,14 @@ pub enum PhoneCommand {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(args: &PhoneArgs, flags: &Flags) -> i32 {
-    let done = match &args.command {
+pub fn run(args: &PhoneArgs, flags: &Flags) -> Outcome {
+    match &args.command {
         None => pair(args, flags),
         Some(PhoneCommand::List { json }) => store().and_then(|store| list(&store, *json)),
         Some(PhoneCommand::Revoke { name, .. }) => {
             store().and_then(|store| revoke(&store, name.as_deref()))
         }
-    };
-    done.unwrap_or_else(|code| code)
+    }
 }
 
 fn store() -> Result<DeviceStore, i32> {
@@ -99,7 +101,7 @@ fn failed(error: &DeviceError) -> i32 {
     out::failed(&out::chain(error), hint)
 }
 
-fn list(store: &DeviceStore, as_json: bool) -> Result<i32, i32> {
+fn list(store: &DeviceStore, as_json: bool) -> Outcome {
     let devices = store.devices().map_err(|error| failed(&error))?;
     let text = if as_json {
         let devices: Vec<Value> = devices.iter().map(described).collect();
@@ -122,15 +124,8 @@ fn described(device: &Device) -> Value {
 }
 
 fn table(devices: &[Device], now: DateTime<Utc>) -> String {
-    let ago = |at: DateTime<Utc>| {
-        let age = now.signed_duration_since(at).to_std();
-        format::ago(age.unwrap_or_default())
-    };
-    let mut rows = vec![
-        ["NAME", "RIGHT", "PAIRED", "LAST SEEN"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let ago = |at| out::ago(at, now);
+    let mut rows = vec![out::heads("NAME|RIGHT|PAIRED|LAST SEEN")];
     rows.extend(devices.iter().map(|device| {
         vec![
             device.name.clone(),
@@ -142,7 +137,7 @@ fn table(devices: &[Device], now: DateTime<Utc>) -> String {
     out::columns(&rows)
 }
 
-fn revoke(store: &DeviceStore, name: Option<&str>) -> Result<i32, i32> {
+fn revoke(store: &DeviceStore, name: Option<&str>) -> Outcome {
     let is_meant = |device: &Device| name.is_none_or(|name| device.name == name);
     let revoked = store.revoke(is_meant).map_err(|error| failed(&error))?;
     if let Some(name) = name.filter(|_| revoked.is_empty()) {
@@ -158,12 +153,8 @@ fn revoke(store: &DeviceStore, name: Option<&str>) -> Result<i32, i32> {
     Ok(out::print(&lines.collect::<String>()))
 }
 
-fn pair(args: &PhoneArgs, flags: &Flags) -> Result<i32, i32> {
-    let here = Here::find(flags)?;
-    if here.faulty {
-        let error = "the configuration has faults";
-        return Err(out::failed(error, "`pitstop check` shows them"));
-    }
+fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
+    let here = Here::find_configured(flags)?;
     let given = args.url.as_deref().map(checked).transpose()?;
     let right = if args.watch {
         DeviceRight::Watch

@@ -28,14 +28,11 @@ use crate::{
     runtime::{Looks, tty},
     ui::{
         picker::{PickerRow, PickerView},
-        theme::{Theme, is_dark},
+        theme::{Theme, scheme_of},
     },
 };
 use pitstop_core::config::ThemeName;
-use pitstop_terminal::{
-    ColourScheme,
-    input::{Decoder, HostColour, HostInput, HostReply},
-};
+use pitstop_terminal::input::{Decoder, HostColour, HostInput, HostReply};
 
 /// The query for the terminal's background, and one that every terminal answers behind it.
 const QUERY: &[u8] = b"\x1b]11;?\x1b\\\x1b[c";
@@ -89,11 +86,15 @@ impl<T: Clone + PartialEq> Picker<T> {
     fn set(&mut self, rows: Vec<(PickerRow, T)>) {
         let chosen = self.chosen();
         (self.view.rows, self.choices) = rows.into_iter().unzip();
-        let shown = self.view.shown();
-        let again = shown
-            .iter()
-            .position(|number| Some(&self.choices[*number]) == chosen.as_ref());
-        self.view.chosen = again.unwrap_or_else(|| self.view.chosen.min(shown.len().max(1) - 1));
+        let nearest = self.view.chosen.min(self.view.shown().len().max(1) - 1);
+        self.choose_again(chosen.as_ref(), nearest);
+    }
+
+    /// Chooses a row again, wherever it is shown now; one in its place if it is not.
+    fn choose_again(&mut self, chosen: Option<&T>, instead: usize) {
+        let mut shown = self.view.shown().into_iter();
+        let again = shown.position(|number| Some(&self.choices[number]) == chosen);
+        self.view.chosen = again.unwrap_or(instead);
     }
 
     fn chosen(&self) -> Option<T> {
@@ -194,11 +195,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         let chosen = self.chosen();
         self.view.typing &= text.is_some();
         self.view.filter = text;
-        let shown = self.view.shown();
-        let again = shown
-            .iter()
-            .position(|number| Some(&self.choices[*number]) == chosen.as_ref());
-        self.view.chosen = again.unwrap_or(0);
+        self.choose_again(chosen.as_ref(), 0);
     }
 
     fn choose(&mut self, by: isize) {
@@ -230,13 +227,13 @@ impl Screen {
         flag::register(SIGWINCH, Arc::default())?;
         let variable = |name: &str| env::var(name).unwrap_or_default();
         let looks = Looks::of(variable);
-        let dark = is_dark(None, &variable("COLORFGBG"));
+        let scheme = scheme_of(None, &variable("COLORFGBG"));
         write(&[&tty::enter(), QUERY].concat())?;
         Ok(Self {
             terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?,
             looks,
             name,
-            theme: looks.theme(name, Some(scheme(dark))),
+            theme: looks.theme(name, Some(scheme)),
             decoder: Decoder::default(),
             answers: Some(Instant::now() + ANSWER_LIMIT),
             ended_by,
@@ -305,7 +302,7 @@ impl Screen {
                 which: HostColour::Background,
                 rgb,
             } => {
-                let scheme = scheme(is_dark(Some(*rgb), ""));
+                let scheme = scheme_of(Some(*rgb), "");
                 self.theme = self.looks.theme(self.name, Some(scheme));
             }
             HostReply::DeviceAttributes(_) => self.answers = None,
@@ -338,14 +335,6 @@ fn write(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout();
     stdout.write_all(bytes)?;
     stdout.flush()
-}
-
-fn scheme(dark: bool) -> ColourScheme {
-    if dark {
-        ColourScheme::Dark
-    } else {
-        ColourScheme::Light
-    }
 }
 
 fn is_suspend(input: &HostInput) -> bool {

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::out;
+use super::out::{self, Outcome};
 use pitstop_core::config::load::Flags;
 
 /// The most bytes of a question that are read: a path is the longest part of one.
@@ -60,8 +60,8 @@ pub enum Action {
 }
 
 /// Runs the command; 0, or 1 if nothing could be done.
-pub fn run(args: &PluginArgs, flags: &Flags) -> i32 {
-    let done = match &args.action {
+pub fn run(args: &PluginArgs, flags: &Flags) -> Outcome {
+    let text = match &args.action {
         Action::Install { directory } => files::install(directory, args.json),
         Action::Remove { directory } => files::remove(directory, args.json),
         Action::Gauge => question()
@@ -71,10 +71,7 @@ pub fn run(args: &PluginArgs, flags: &Flags) -> i32 {
             .and_then(|asked| handoff::answer(&asked, flags))
             .and_then(|kept| printed(&kept)),
     };
-    match done {
-        Ok(text) => out::print(&text),
-        Err(code) => code,
-    }
+    text.map(|text| out::print(&text))
 }
 
 /// Reads what the plugin asks.

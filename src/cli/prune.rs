@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     here::{Here, holder_of},
     leftovers::{self, Leftover},
-    out::{self, columns, failed_by},
+    out::{self, Outcome, columns, failed_by},
 };
 use pitstop_base::{format, process};
 use pitstop_core::{
@@ -48,11 +48,6 @@ fn age(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("expected an age such as 30d, 12h or 0, found {text:?}"))
 }
 
-/// Runs the command; 0, or 1 if something could not be forgotten, or 2 if the arguments are at fault.
-pub fn run(args: &PruneArgs, flags: &Flags) -> i32 {
-    prune(args, flags).unwrap_or_else(|code| code)
-}
-
 /// The counts of what is forgotten.
 #[derive(Debug, Default)]
 struct Pruned {
@@ -65,7 +60,8 @@ struct Pruned {
     code: i32,
 }
 
-fn prune(args: &PruneArgs, flags: &Flags) -> Result<i32, i32> {
+/// Runs the command; 0, or 1 if something could not be forgotten, or 2 if the arguments are at fault.
+pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
     let here = Here::find(flags)?;
     let older_than = chrono::Duration::from_std(args.older_than).ok();
     let Some(before) = older_than.and_then(|age| Utc::now().checked_sub_signed(age)) else {

@@ -13,7 +13,7 @@ use super::{
     demo::DemoPlace,
     here::Here,
     host::{self, Asked, HostArgs, Request},
-    out::{self, columns},
+    out::{self, Outcome, columns},
     sessions::is_of_the_demo,
 };
 use crate::runtime::zone;
@@ -68,11 +68,7 @@ pub struct RestoreArgs {
 }
 
 /// Runs the command: 0 after a session or a list, 1 if there is no such checkpoint, 2 if the arguments are at fault.
-pub fn run(args: &RestoreArgs, host: &HostArgs) -> i32 {
-    restore(args, host).unwrap_or_else(|code| code)
-}
-
-fn restore(args: &RestoreArgs, host: &HostArgs) -> Result<i32, i32> {
+pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
     let flags: Flags = host.flags();
     let here = Here::find(&flags)?;
     if let Some(file) = &args.from {
@@ -245,17 +241,8 @@ fn table(found: &[Checkpoint], each: bool, zone: Zone) -> String {
     if found.is_empty() {
         return "no checkpoints\n".to_owned();
     }
-    let head = [
-        "id",
-        "saved",
-        "made",
-        "environment",
-        "iteration",
-        "tags",
-        "next",
-        "task",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let head = "id|saved|made|environment|iteration|tags|next|task";
+    let mut rows = vec![out::heads(head)];
     rows.extend(
         found
             .chunk_by(|one, next| !each && is_alike(one, next))

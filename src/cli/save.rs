@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     here::Here,
-    out::{self, failed_by},
+    out::{self, Outcome, failed_by},
     template,
 };
 use pitstop_base::clean::one_line;
@@ -59,26 +59,23 @@ pub struct SaveArgs {
 }
 
 /// Runs the command.
-pub fn run(args: &SaveArgs, flags: &Flags) -> i32 {
+pub fn run(args: &SaveArgs, flags: &Flags) -> Outcome {
     let body = CheckpointBody {
         task: args.task.clone(),
         next_steps: args.next.clone(),
         tags: args.tag.clone(),
     };
-    if let Err(error) = body.check() {
-        return out::misused(&error.to_string(), "");
+    body.check()
+        .map_err(|error| out::misused(&error.to_string(), ""))?;
+    let (reply, json) = save(body, flags)?;
+    if let Some(file) = &args.to {
+        export(&reply, file, &Here::find(flags)?)?;
     }
-    let saved = save(body, flags).and_then(|(reply, json)| {
-        if let Some(file) = &args.to {
-            export(&reply, file, &Here::find(flags)?)?;
-        }
-        Ok((reply, json))
-    });
-    match saved {
-        Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
-        Ok((reply, _)) => out::print(&describe(&reply)),
-        Err(code) => code,
-    }
+    Ok(out::print(&if args.json {
+        format!("{json}\n")
+    } else {
+        describe(&reply)
+    }))
 }
 
 /// Writes the checkpoint that was saved to a file that only its user can read.

@@ -5,7 +5,7 @@ mod line;
 use chrono::{DateTime, Utc};
 use clap::Args;
 
-use super::out::{self, columns, duration, tokens};
+use super::out::{self, Outcome, columns, duration, tokens};
 use crate::runtime::zone;
 use pitstop_agent::bridge::{Category, CategoryKind, Part};
 use pitstop_base::clock::{UTC, Zone};
@@ -33,15 +33,16 @@ pub struct StatusArgs {
 }
 
 /// Runs the command; 0, or 3 if no supervisor runs here, or 1.
-pub fn run(args: &StatusArgs) -> i32 {
+pub fn run(args: &StatusArgs) -> Outcome {
     if args.line {
         return line::run(args.watch);
     }
-    match out::get::<StatusReport>("/status") {
-        Ok((_, json)) if args.json => out::print(&format!("{json}\n")),
-        Ok((report, _)) => out::print(&describe(&report, zone)),
-        Err(code) => code,
-    }
+    let (report, json) = out::get::<StatusReport>("/status")?;
+    Ok(out::print(&if args.json {
+        format!("{json}\n")
+    } else {
+        describe(&report, zone)
+    }))
 }
 
 /// Returns the report for people.

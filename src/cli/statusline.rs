@@ -48,8 +48,8 @@ pub fn run(args: &[OsString]) -> i32 {
 fn line(args: &[OsString]) -> Option<Vec<u8>> {
     let began = Instant::now();
     let (deadline, body) = (began + hook::BUDGET, hook::read_input(began));
-    let client = hook::observe_file(observe_argument(args))
-        .and_then(|file| ApiClient::from_file(&file).ok());
+    let (_, observe) = hook::parse(args);
+    let client = hook::observe_file(observe).and_then(|file| ApiClient::from_file(&file).ok());
     let Some(client) = client else {
         return printed(&of_figures(&body)?);
     };
@@ -61,22 +61,6 @@ fn line(args: &[OsString]) -> Option<Vec<u8>> {
         scope.spawn(|| ours(&client, &body, deadline));
         users(&own, &body)
     })
-}
-
-fn observe_argument(args: &[OsString]) -> Option<&OsStr> {
-    let mut rest = args.iter();
-    while let Some(arg) = rest.next() {
-        if arg == "--observe" {
-            return rest.next().map(OsString::as_os_str);
-        }
-        if let Some(file) = arg
-            .to_str()
-            .and_then(|text| text.strip_prefix("--observe="))
-        {
-            return Some(OsStr::new(file));
-        }
-    }
-    None
 }
 
 /// Posts the figures; the supervisor answers with a line of plain text. If it is gone or busy, the line is made from
@@ -259,8 +243,8 @@ mod tests {
     fn the_observe_file_is_found_in_both_spellings() {
         let args = |texts: &[&str]| texts.iter().map(OsString::from).collect::<Vec<_>>();
         for given in [&["--observe", "/x"][..], &["-v", "--observe=/x"]] {
-            assert_eq!(observe_argument(&args(given)), Some(OsStr::new("/x")));
+            assert_eq!(hook::parse(&args(given)).1, Some(OsStr::new("/x")));
         }
-        assert_eq!(observe_argument(&args(&["x"])), None);
+        assert_eq!(hook::parse(&args(&["x"])).1, None);
     }
 }

@@ -31,7 +31,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::{observer, out};
+use super::{
+    observer,
+    out::{self, Outcome},
+};
 use pitstop_core::api::wire::{TEST_NAMES_LIMIT, TestBody};
 use pitstop_handoff::breakpoint::test_run;
 use pitstop_terminal::pane::pty::{self, PtyEvent};
@@ -66,18 +69,13 @@ pub struct TestArgs {
 }
 
 /// Runs the command; the exit code is the test command's.
-pub fn run(args: &TestArgs) -> i32 {
+pub fn run(args: &TestArgs) -> Outcome {
     let began = Instant::now();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let ran = runtime.and_then(|runtime| {
-        let ran = runtime.block_on(attend(args));
-        // A pipe that another process still holds must not delay the exit.
-        runtime.shutdown_background();
-        ran
-    });
-    match ran {
+    let runtime = out::runtime()?;
+    let ran = runtime.block_on(attend(args));
+    // A pipe that another process still holds must not delay the exit.
+    runtime.shutdown_background();
+    Ok(match ran {
         Ok(ran) => {
             report(args, &ran, began.elapsed());
             ran.code
@@ -91,7 +89,7 @@ pub fn run(args: &TestArgs) -> i32 {
                 NOT_RUN
             }
         }
-    }
+    })
 }
 
 /// The result of the command.

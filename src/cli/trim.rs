@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    out::{self, columns, failed_by, tokens},
+    out::{self, Outcome, columns, failed_by, tokens},
     sessions::{self, Kept},
 };
 use crate::{
@@ -61,11 +61,6 @@ fn level(text: &str) -> Result<u8, String> {
         .ok_or_else(|| format!("expected 0, 10, 20, 50 or 100, found {text:?}"))
 }
 
-/// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
-pub fn run(args: &TrimArgs, flags: &Flags) -> i32 {
-    trim(args, flags).unwrap_or_else(|code| code)
-}
-
 /// The report about a trim.
 struct Report {
     /// The session that was taken because none was named.
@@ -82,7 +77,8 @@ struct Report {
     copy: Option<(SessionId, Copied)>,
 }
 
-fn trim(args: &TrimArgs, flags: &Flags) -> Result<i32, i32> {
+/// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
+pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
     let project = project_here()
         .map_err(|error| out::failed(&format!("cannot find the current directory: {error}"), ""))?;
     let paths = Paths::of_process(&project).map_err(|error| failed_by(&error))?;
@@ -197,11 +193,7 @@ fn target(report: &Report) -> Tokens {
 
 fn as_text(report: &Report) -> String {
     let target = tokens(target(report).0);
-    let mut rows = vec![
-        ["level", "responses", "tokens before", "after", ""]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut rows = vec![out::heads("level|responses|tokens before|after|")];
     rows.extend(report.plan.levels.iter().map(|level| {
         let chosen = report.plan.chosen.filter(|one| *one == level.percent);
         let mark = chosen.map(|_| format!("← the first below {target}"));

@@ -1,10 +1,8 @@
 //! `pitstop trust`: allows the project's config file to set more than looks and numbers.
 
-use std::{
-    fmt::Write as _,
-    io::{self, Write as _},
-};
+use std::io::{self, Write as _};
 
+use super::out::{self, Outcome};
 use pitstop_base::clean::one_line;
 use pitstop_core::config::load::{
     paths::{Paths, project_here},
@@ -26,19 +24,12 @@ pub struct TrustArgs {
 }
 
 /// Shows, trusts or revokes; returns exit code 0 when done, 2 when there is nothing that can be trusted.
-pub fn run(args: &TrustArgs) -> i32 {
+pub fn run(args: &TrustArgs) -> Outcome {
     let outcome = paths().and_then(|paths| answer(args, &paths).map_err(|error| error.to_string()));
-    match outcome {
-        Ok(text) => {
-            // A reader that has gone away changes nothing about what was done.
-            let _ = io::stdout().write_all(text.as_bytes());
-            super::out::OK
-        }
-        Err(message) => {
-            let _ = writeln!(io::stderr(), "error: {}", one_line(&message));
-            super::out::USAGE
-        }
-    }
+    let text = outcome.map_err(|message| out::misused(&message, ""))?;
+    // As it is: what is trusted must be seen. A reader that has gone away changes nothing about what was done.
+    let _ = io::stdout().write_all(text.as_bytes());
+    Ok(out::OK)
 }
 
 fn paths() -> Result<Paths, String> {
@@ -82,17 +73,12 @@ fn show(candidate: &Candidate) -> String {
     } else {
         "not trusted"
     };
-    if candidate.owner_keys.is_empty() {
-        text.push_str("it sets only looks and numbers, which needs no trust\n");
+    let keys = candidate.owner_keys.join(", ");
+    text + &if keys.is_empty() {
+        "it sets only looks and numbers, which needs no trust\n".to_owned()
     } else {
-        let keys = candidate.owner_keys.join(", ");
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "in force only when trusted: {keys} ({state} until now)"
-        );
+        format!("in force only when trusted: {keys} ({state} until now)\n")
     }
-    text
 }
 
 #[cfg(test)]

@@ -11,6 +11,17 @@ struct Clients {
     floor: String,
 }
 
+/// The versions of the client that pitstop is tested with.
+static CLIENTS: LazyLock<Clients> = LazyLock::new(|| {
+    let clients = include_str!("../../assets/clients.toml");
+    toml::from_str(clients).expect("the file is well formed: a test reads it")
+});
+
+/// Returns the oldest and the newest version of the client that pitstop is tested with.
+pub(super) fn tested_clients() -> (&'static str, &'static str) {
+    (&CLIENTS.floor, &CLIENTS.current)
+}
+
 /// The text behind the program's name.
 static LONG: LazyLock<String> = LazyLock::new(|| {
     let commit = match (env!("PITSTOP_COMMIT"), env!("PITSTOP_COMMIT_DATE")) {
@@ -19,14 +30,10 @@ static LONG: LazyLock<String> = LazyLock::new(|| {
         (commit, "") => commit.to_owned(),
         (commit, date) => format!("{commit}, {date}"),
     };
-    let clients = include_str!("../../assets/clients.toml");
-    let clients: Clients =
-        toml::from_str(clients).expect("the file is well formed: a test reads it");
+    let (floor, current) = tested_clients();
     format!(
-        "{}\ncommit: {commit}\ntested with Claude Code {}, and with {} what pitstop asks of every client",
+        "{}\ncommit: {commit}\ntested with Claude Code {current}, and with {floor} what pitstop asks of every client",
         env!("CARGO_PKG_VERSION"),
-        clients.current,
-        clients.floor
     )
 });
 

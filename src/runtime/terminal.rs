@@ -14,7 +14,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEventK
 use ratatui::layout::Rect;
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use crate::ui::{Depth, Theme, pane, theme::is_ascii};
+use crate::ui::{
+    Depth, Theme, pane,
+    theme::{is_ascii, scheme_of},
+};
 use pitstop_core::{
     app::{
         Event, Model,
@@ -722,12 +725,7 @@ impl Shell {
             self.pane.screen.set_palette(palette);
         }
         if which == HostColour::Background {
-            let scheme = if is_dark(rgb) {
-                ColourScheme::Dark
-            } else {
-                ColourScheme::Light
-            };
-            self.set_scheme(id, scheme);
+            self.set_scheme(id, scheme_of(Some(rgb), ""));
         }
     }
 
@@ -954,11 +952,6 @@ impl HostTerminal {
         }
         format!("\x1b[{shape} q").into_bytes()
     }
-}
-
-/// Reports whether a colour is dark, by the luminance of ITU-R BT.601, as terminals judge it.
-fn is_dark(Rgb(red, green, blue): Rgb) -> bool {
-    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) < 128_000
 }
 
 /// Returns the place of the cursor: the child's even while that is hidden, because input methods open there.

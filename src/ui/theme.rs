@@ -7,7 +7,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use pitstop_core::{config::ThemeName, guard::Level};
-use pitstop_terminal::{Rgb, screen::Colour};
+use pitstop_terminal::{ColourScheme, Rgb, screen::Colour};
 
 /// The number of colours that the host terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,18 +150,25 @@ fn parts_of_256(index: u8) -> Parts {
     }
 }
 
-/// Reports whether the host terminal is dark: by its background if it reported one, else by `COLORFGBG` (`15;0`, text then
+/// Returns the colour scheme of the host terminal: by its background if it reported one, else by `COLORFGBG` (`15;0`, text then
 /// ground), else it is taken for dark, as most are.
-pub fn is_dark(background: Option<Rgb>, colorfgbg: &str) -> bool {
-    if let Some(Rgb(r, g, b)) = background {
-        let light = 299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b);
-        return light < 500 * 255;
+pub fn scheme_of(background: Option<Rgb>, colorfgbg: &str) -> ColourScheme {
+    let ground = colorfgbg.rsplit(';').next();
+    let is_light = match background {
+        // The luminance of ITU-R BT.601, as terminals judge it.
+        Some(Rgb(r, g, b)) => {
+            299 * u32::from(r) + 587 * u32::from(g) + 114 * u32::from(b) >= 500 * 255
+        }
+        None => matches!(
+            ground.and_then(|ground| ground.parse().ok()),
+            Some(7 | 9..=15)
+        ),
+    };
+    if is_light {
+        ColourScheme::Light
+    } else {
+        ColourScheme::Dark
     }
-    let ground = colorfgbg
-        .rsplit(';')
-        .next()
-        .and_then(|ground| ground.parse::<u8>().ok());
-    !matches!(ground, Some(7 | 9..=15))
 }
 
 /// Reports whether a host terminal shows only ASCII: by its kind, and by the first of `LC_ALL`, `LC_CTYPE` and `LANG` that
@@ -508,10 +515,17 @@ mod tests {
 
     #[test]
     fn the_background_gives_dark_or_light() {
-        assert!(is_dark(Some(Rgb(30, 30, 46)), "0;15"));
-        assert!(!is_dark(Some(Rgb(253, 246, 227)), "15;0"));
-        assert!(!is_dark(None, "0;15") && is_dark(None, "15;0") && is_dark(None, "15;default;0"));
-        assert!(is_dark(None, "") && is_dark(None, "nonsense"));
+        for (background, colorfgbg, scheme) in [
+            (Some(Rgb(30, 30, 46)), "0;15", ColourScheme::Dark),
+            (Some(Rgb(253, 246, 227)), "15;0", ColourScheme::Light),
+            (None, "0;15", ColourScheme::Light),
+            (None, "15;0", ColourScheme::Dark),
+            (None, "15;default;0", ColourScheme::Dark),
+            (None, "", ColourScheme::Dark),
+            (None, "nonsense", ColourScheme::Dark),
+        ] {
+            assert_eq!(scheme_of(background, colorfgbg), scheme, "{colorfgbg:?}");
+        }
     }
 
     proptest! {

@@ -4,7 +4,6 @@ use std::{
     ffi::OsStr,
     path::Path,
     process::{Output, Stdio},
-    sync::LazyLock,
     time::Duration,
 };
 
@@ -12,7 +11,7 @@ use tokio::runtime::Runtime;
 
 use super::{Check, keeping::Kept};
 use crate::{
-    cli::{here::Here, out::tokens},
+    cli::{here::Here, out::tokens, version::tested_clients},
     runtime::{agent::transcript_in, client_settings::ClientSettings},
     supervisor::program::{
         agent_config_dir, agent_env, claude_config_dir, demo_dir, find_program, has_todo_tools,
@@ -82,20 +81,9 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks
 }
 
-/// The versions of the client that pitstop is tested with, the oldest first.
-static TESTED: LazyLock<[String; 2]> = LazyLock::new(|| {
-    let clients: toml::Table = include_str!("../../../assets/clients.toml")
-        .parse()
-        .unwrap_or_default();
-    ["floor", "current"].map(|name| {
-        let version = clients.get(name).and_then(toml::Value::as_str);
-        version.unwrap_or_default().to_owned()
-    })
-});
-
 /// Compares the version that the client reports with those that pitstop is tested with.
 fn known_client(version: &str, program: &str) -> Check {
-    let [floor, current] = &*TESTED;
+    let (floor, current) = tested_clients();
     let detail = format!("{version} at {program}; tested with {floor} and {current}");
     match (numbers(version), numbers(floor), numbers(current)) {
         (Some(found), Some(floor), _) if found < floor => {
@@ -383,14 +371,10 @@ mod tests {
     #[test]
     fn a_client_is_judged_by_the_versions_that_are_tested() {
         let state = |version: &str| known_client(version, "/bin/claude").state;
-        assert!(numbers(&TESTED[0]) < numbers(&TESTED[1]));
+        let (floor, current) = tested_clients();
+        assert!(numbers(floor) < numbers(current));
         assert_eq!(state("2.1.9 (Claude Code)"), State::Warning);
-        for version in [
-            &TESTED[0],
-            &TESTED[1],
-            "9.0.0 (Claude Code)",
-            "pitstop demo",
-        ] {
+        for version in [floor, current, "9.0.0 (Claude Code)", "pitstop demo"] {
             assert_eq!(state(version), State::Ok, "{version}");
         }
         let newer = known_client("9.0.0", "/bin/claude");

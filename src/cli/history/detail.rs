@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{fields, head};
-use crate::cli::out::columns;
+use super::{HEADS, fields};
+use crate::cli::out::{columns, heads};
 use pitstop_base::clean;
 use pitstop_core::{
     app::{history, report::iteration_report},
@@ -37,7 +37,7 @@ pub(super) fn describe(past: &PastSession) -> String {
     ];
     let next = past.gave.as_ref().map(|entry| entry.cause);
     // The session's id, which the table shortens, is shown whole above.
-    let named = head().into_iter().zip(fields(&report, next));
+    let named = heads(HEADS).into_iter().zip(fields(&report, next));
     rows.extend(
         named
             .filter(|(name, _)| name != "session")

@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use serde_json::{Value, json};
 
 use super::short_task;
-use crate::cli::out::{columns, duration};
+use crate::cli::out::{columns, duration, heads};
 use pitstop_base::format;
 use pitstop_core::lineage::metrics::Total;
 use pitstop_store::RunHistory;
@@ -79,8 +79,7 @@ pub(super) fn as_json(runs: &[RunHistory], found: &[Total]) -> Value {
 
 /// Returns the totals as tables.
 pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
-    let head = |names: &[&str]| vec![names.iter().map(|name| (*name).to_owned()).collect()];
-    let mut by_run: Vec<Vec<String>> = head(&["run", "iterations", "cost", "task"]);
+    let mut by_run = vec![heads("run|iterations|cost|task")];
     by_run.extend(runs.iter().map(|run| {
         let cost = of_run(run);
         vec![
@@ -90,7 +89,7 @@ pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
             short_task(run.run.task.as_deref()),
         ]
     }));
-    let mut days: Vec<Vec<String>> = head(&["day (UTC)", "iterations", "cost"]);
+    let mut days = vec![heads("day (UTC)|iterations|cost")];
     let mut all = Cost::default();
     for (day, cost) in by_day(runs) {
         days.push(vec![
@@ -106,8 +105,8 @@ pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
         all.iterations.to_string(),
         format::dollars(all.usd),
     ]);
-    let mut reboots: Vec<Vec<String>> = head(&["cause", "outcome", "count"]);
-    let mut steps: Vec<Vec<String>> = head(&["step", "count", "mean", "longest"]);
+    let mut reboots = vec![heads("cause|outcome|count")];
+    let mut steps = vec![heads("step|count|mean|longest")];
     for one in found {
         if let Some((cause, outcome)) = one.reboots() {
             reboots.push(vec![

@@ -12,7 +12,10 @@ use pitstop_base::format::{dollars, percent};
 use pitstop_core::api::wire::{AgentState, StatusReport};
 use pitstop_server::client::{ClientError, Events};
 
-use super::{label, out};
+use super::{
+    label,
+    out::{self, Outcome},
+};
 
 /// The time that the supervisor may take to begin the stream of events.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
@@ -21,37 +24,31 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 const GATHER: Duration = Duration::from_millis(200);
 
 /// Prints the line, with `watch` whenever it changes; 0, or 3 with an empty line if no supervisor runs here, or 1.
-pub(super) fn run(watch: bool) -> i32 {
+pub(super) fn run(watch: bool) -> Outcome {
     if !watch {
-        return match line() {
-            Ok(Some(line)) => print(&line),
-            Ok(None) => end(),
-            Err(code) => code,
-        };
+        return Ok(line()?.map_or_else(end, |line| print(&line)));
     }
     let mut events = match open() {
         Ok(events) => events,
-        Err(ClientError::NoSupervisor { .. }) => return end(),
-        Err(error) => return out::failed_by(&error),
+        Err(ClientError::NoSupervisor { .. }) => return Ok(end()),
+        Err(error) => return Err(out::failed_by(&error)),
     };
     let mut printed = None;
     loop {
-        let line = match line() {
-            Ok(Some(line)) => line,
-            Ok(None) => return end(),
-            Err(code) => return code,
+        let Some(line) = line()? else {
+            return Ok(end());
         };
         if printed.as_ref() != Some(&line) {
             let code = print(&line);
             if code != out::OK {
-                return code;
+                return Ok(code);
             }
             printed = Some(line);
         }
         match events.wait(&io::stdout()) {
             Ok(true) => thread::sleep(GATHER),
-            Ok(false) => return end(),
-            Err(error) => return out::failed_by(&error),
+            Ok(false) => return Ok(end()),
+            Err(error) => return Err(out::failed_by(&error)),
         }
     }
 }
