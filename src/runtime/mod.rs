@@ -81,7 +81,7 @@ use pitstop_core::{
         load::{Flags, paths::Paths},
     },
 };
-use pitstop_server::{Attachment, Call, Feed, Mailbox, attach::ClientMessage};
+use pitstop_server::{Attachment, Call, Feed, Mailbox};
 use pitstop_terminal::{
     input::HostInput,
     pane::pty::{self, PtyMessage},
@@ -89,7 +89,7 @@ use pitstop_terminal::{
 
 use agent::AgentPlan;
 use files::{FileRequest, Files, StartReady};
-use host::{HostBytes, TerminalId};
+use host::HostBytes;
 use hosted::Hosted;
 use lines::{LineFormat, Lines};
 use services::{Calls, Services};
@@ -179,24 +179,6 @@ struct Sources {
     calls: mpsc::Receiver<Call>,
     attachments: mpsc::Receiver<Attachment>,
     pane: mpsc::Receiver<PtyMessage>,
-}
-
-/// The reason why the loop woke.
-enum Woken {
-    Signal(&'static str),
-    Host(TerminalId, HostBytes),
-    Written(TerminalId),
-    Attach(Box<Attachment>),
-    Client(TerminalId, Option<ClientMessage>),
-    Answer(Event),
-    /// The files that the next agent needs are on disk.
-    StartReady(Box<StartReady>),
-    /// The disk has taken the data that it was given.
-    Kept,
-    Call(Call),
-    Pane(PtyMessage),
-    Changed(watcher::Changes),
-    Timer,
 }
 
 /// The state after the loop.
@@ -320,8 +302,7 @@ impl Shell {
             // Not only when nothing else is ready: a flood from the child must not hold up a deadline.
             self.timers();
             self.draw_if_due();
-            let woken = self.next(sources).await;
-            self.serve(woken);
+            self.serve_next(sources).await;
         }
     }
 
@@ -342,20 +323,29 @@ impl Shell {
         late.then_some(code)
     }
 
-    async fn next(&mut self, sources: &mut Sources) -> Woken {
+    /// Waits for what comes next, and serves it.
+    async fn serve_next(&mut self, sources: &mut Sources) {
         let wake_at = self.next_deadline();
+        let inbox = &mut self.terminals.inbox;
         tokio::select! {
             biased;
-            signal = sources.signals.next() => Woken::Signal(signal),
-            woken = self.terminals.next() => woken,
-            Some(event) = sources.answers.recv() => Woken::Answer(event),
-            Some(ready) = sources.start_ready.recv() => Woken::StartReady(Box::new(ready)),
-            () = self.files.progress(), if self.quit.is_some() => Woken::Kept,
-            Some(call) = sources.calls.recv() => Woken::Call(call),
-            Some(attachment) = sources.attachments.recv() => Woken::Attach(Box::new(attachment)),
-            Some(message) = sources.pane.recv() => Woken::Pane(message),
-            changes = self.services.watcher.changes() => Woken::Changed(changes),
-            () = sleep_until(wake_at) => Woken::Timer,
+            signal = sources.signals.next() => self.signalled(signal),
+            Some((id, bytes)) = inbox.bytes.recv() => match bytes {
+                HostBytes::Read(bytes) => self.typed(id, &bytes),
+                HostBytes::Closed => self.terminal_lost(id),
+            },
+            Some(id) = inbox.written.recv() => self.terminals.frame_written(id),
+            // Behind the bytes: what was typed before the end of a client counts.
+            Some((id, message)) = inbox.messages.recv() => self.client_message(id, message),
+            Some(event) = sources.answers.recv() => self.answered(event),
+            Some(ready) = sources.start_ready.recv() => self.start_ready(ready),
+            // The loop looks at the clock, and whether it may end, each time round.
+            () = self.files.progress(), if self.quit.is_some() => {}
+            Some(call) = sources.calls.recv() => self.called(call),
+            Some(attachment) = sources.attachments.recv() => self.attach(attachment),
+            Some(message) = sources.pane.recv() => self.pane_message(message),
+            changes = self.services.watcher.changes() => self.changed(&changes),
+            () = sleep_until(wake_at) => {}
         }
     }
 
@@ -442,24 +432,6 @@ impl Shell {
         self.report_to_herdr();
         if self.pane.screen.scroll_offset() != scrolled {
             self.terminals.set_dirty();
-        }
-    }
-
-    fn serve(&mut self, woken: Woken) {
-        match woken {
-            Woken::Signal(signal) => self.signalled(signal),
-            Woken::Host(id, HostBytes::Read(bytes)) => self.typed(id, &bytes),
-            Woken::Host(id, HostBytes::Closed) => self.terminal_lost(id),
-            Woken::Written(id) => self.terminals.frame_written(id),
-            Woken::Attach(attachment) => self.attach(*attachment),
-            Woken::Client(id, message) => self.client_message(id, message),
-            Woken::Answer(event) => self.answered(event),
-            Woken::Call(call) => self.called(call),
-            Woken::Pane(message) => self.pane_message(message),
-            Woken::Changed(changes) => self.changed(&changes),
-            Woken::StartReady(ready) => self.start_ready(*ready),
-            // The loop looks at the clock, and whether it may end, each time round.
-            Woken::Timer | Woken::Kept => {}
         }
     }
 

@@ -34,7 +34,7 @@ use pitstop_terminal::{
 };
 
 use super::{
-    Shell, Woken,
+    Shell,
     attached::Client,
     canvas::{self, Canvas},
     editor::Editing,
@@ -185,11 +185,9 @@ pub(super) struct Terminals {
     /// The last is the one in which something was typed last: its size and colours count.
     list: Vec<HostTerminal>,
     senders: HostSenders,
-    bytes: mpsc::Receiver<(TerminalId, HostBytes)>,
-    written: mpsc::UnboundedReceiver<TerminalId>,
     /// The channel for the messages of clients: none is the end of one.
     pub clients: mpsc::UnboundedSender<(TerminalId, Option<ClientMessage>)>,
-    messages: mpsc::UnboundedReceiver<(TerminalId, Option<ClientMessage>)>,
+    pub inbox: Inbox,
     attached: u64,
     pub hostname: String,
     /// The title, for terminals that come later.
@@ -198,6 +196,13 @@ pub(super) struct Terminals {
     pub window_resizes: bool,
     /// The editor that has the terminal, if one does.
     pub editing: Option<Editing>,
+}
+
+/// What comes in from the terminals and their clients.
+pub(super) struct Inbox {
+    pub bytes: mpsc::Receiver<(TerminalId, HostBytes)>,
+    pub written: mpsc::UnboundedReceiver<TerminalId>,
+    pub messages: mpsc::UnboundedReceiver<(TerminalId, Option<ClientMessage>)>,
 }
 
 impl Terminals {
@@ -212,10 +217,12 @@ impl Terminals {
                 bytes: bytes_in,
                 written: written_in,
             },
-            bytes,
-            written,
             clients,
-            messages,
+            inbox: Inbox {
+                bytes,
+                written,
+                messages,
+            },
             attached: 0,
             hostname: rustix::system::uname()
                 .nodename()
@@ -344,19 +351,6 @@ impl Terminals {
             client
         };
         self.list.into_iter().map(leave).collect()
-    }
-
-    /// Waits for the next message of a terminal.
-    pub async fn next(&mut self) -> Woken {
-        tokio::select! {
-            biased;
-            Some((id, bytes)) = self.bytes.recv() => Woken::Host(id, bytes),
-            Some(id) = self.written.recv() => Woken::Written(id),
-            // Behind the bytes: what was typed before the end of a client counts.
-            Some((id, message)) = self.messages.recv() => Woken::Client(id, message),
-            // All have a sender here.
-            else => std::future::pending().await,
-        }
     }
 
     /// Notes that a frame was written.
