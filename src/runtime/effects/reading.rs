@@ -1,0 +1,239 @@
+//! What is read off the loop: git, transcripts, the client's settings and the files of a handoff.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use crate::runtime::{Shell, agent::length, follower::FollowCommand, handoff_files, trim::Ask};
+use pitstop_agent::claude::projects::repository_top;
+use pitstop_base::clean::chain;
+use pitstop_core::{
+    api::wire::CommitBody,
+    app::{
+        Event,
+        event::{HandoffFiles, ReadEvent},
+    },
+    lineage::IterationId,
+};
+use pitstop_handoff::breakpoint::git::{self, GitState};
+use pitstop_transcript::{SessionId, talk::Talk, trim::TrimSettings};
+
+/// The time that reading the files a handoff names may take before the handoff is drafted without them.
+const READ_LIMIT: Duration = Duration::from_secs(4);
+
+/// The least number of commits that git is asked for: an agent may make several between two queries.
+const LOOKED_AT: usize = 20;
+
+impl Shell {
+    /// Reads a session's transcript on a thread for slow work: it may have many megabytes.
+    pub(super) fn read_transcript(&self, session: SessionId, iteration: IterationId) {
+        let path = self.transcript_of(session);
+        let events = self.events.clone();
+        tokio::task::spawn_blocking(move || {
+            let talk = match path {
+                Some(path) => Talk::read(path).map_err(|error| chain(&error)),
+                None => Err("it has none yet".to_owned()),
+            };
+            let talk = talk.map(Arc::new);
+            // The loop is gone, then.
+            let _ = events.blocking_send(Event::Read(ReadEvent::Talk { iteration, talk }));
+        });
+    }
+
+    /// Notes the directory in which the agent works, as a hook has reported it.
+    pub(in crate::runtime) fn works_at(&mut self, session: SessionId, place: PathBuf) {
+        let known = self.services.place.as_ref();
+        let before = known.unwrap_or(&self.agent.project);
+        if session == self.core.view().session.id && place != *before {
+            self.services.place = Some(place);
+            self.read_git();
+        }
+    }
+
+    /// Returns the directory in which the agent works; the project if that is not known or not there any more.
+    fn place(&self) -> PathBuf {
+        let known = self.services.place.as_ref();
+        let place = known.filter(|place| self.agent.is_there(place));
+        place.unwrap_or(&self.agent.project).clone()
+    }
+
+    /// Reports whether a commit was made in a work tree in which the agent does not work, or that is the project's own: its
+    /// supervisors are found by their directories.
+    pub(in crate::runtime) fn is_elsewhere(&self, commit: &CommitBody) -> bool {
+        let Some(tree) = &commit.work_tree else {
+            return false;
+        };
+        let place = self.place();
+        let is_here = repository_top(&place).is_some_and(|top| {
+            let same = top.canonicalize().ok() == tree.canonicalize().ok();
+            same && !self.agent.project.starts_with(top)
+        });
+        !is_here
+    }
+
+    /// Queries git, one query at a time: its answer serves all callers.
+    pub(in crate::runtime) fn read_git(&mut self) {
+        if std::mem::replace(&mut self.services.git_running, true) {
+            self.services.git_asked = true;
+            return;
+        }
+        let events = self.events.clone();
+        let directory = self.place();
+        let model = self.core.view();
+        // More than are shown: they reveal a commit that no hook has reported.
+        let commits = model.config.handoff.git_history_count.max(LOOKED_AT);
+        let start = model.draft.signalled.run_start.clone();
+        tokio::spawn(async move {
+            let facts = git::facts(&directory, commits, start.as_ref()).await;
+            // The loop is gone, then.
+            let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
+        });
+    }
+
+    /// Reads the client's settings off the loop: the files may be on a slow disk.
+    pub(super) fn read_client_settings(&self) {
+        if !self.agent.kind.reports() {
+            return;
+        }
+        let events = self.events.clone();
+        let settings = self
+            .agent
+            .client_settings(self.core.view().session.agent.holds_compaction);
+        tokio::spawn(async move {
+            let read = tokio::task::spawn_blocking(move || settings.read());
+            if let Ok(Ok(found)) = tokio::time::timeout(READ_LIMIT, read).await {
+                // The loop is gone, then.
+                let _ = events
+                    .send(Event::Read(ReadEvent::ClientSettings(Box::new(found))))
+                    .await;
+            }
+        });
+    }
+
+    /// Reads the files for a handoff off the loop: they may be on a slow disk.
+    pub(super) fn read_handoff_files(&self, named: Vec<String>, include: Vec<String>) {
+        let events = self.events.clone();
+        let (project, place) = (self.agent.project.clone(), self.place());
+        let caught_up = self.files.caught_up();
+        tokio::spawn(async move {
+            // The handoff also contains the scratchpad: earlier orders to read it are carried out first.
+            let _ = tokio::time::timeout(READ_LIMIT, caught_up).await;
+            let look = move || handoff_files::read(&project, &place, &named, &include);
+            let looked = tokio::task::spawn_blocking(look);
+            let files = match tokio::time::timeout(READ_LIMIT, looked).await {
+                Ok(Ok(files)) => files,
+                _ => HandoffFiles {
+                    warnings: vec!["the files of the handoff could not be looked at".to_owned()],
+                    ..HandoffFiles::default()
+                },
+            };
+            // The loop is gone, then.
+            let _ = events
+                .send(Event::Read(ReadEvent::HandoffFiles(Box::new(files))))
+                .await;
+        });
+    }
+
+    pub(in crate::runtime) fn follow(&mut self, session: SessionId, path: String) {
+        let path = PathBuf::from(path);
+        if self.services.transcript.as_ref() == Some(&path) {
+            self.transcript_grown();
+            return;
+        }
+        if !self.agent.may_read(&path) {
+            let shown = pitstop_base::clean::one_line(&path.to_string_lossy()).into_owned();
+            tracing::warn!(
+                path = shown,
+                "a transcript outside the agent's own directory is not read"
+            );
+            return;
+        }
+        if let Some(old) = self.services.transcript.replace(path.clone()) {
+            self.services.watcher.forget_beside(&old);
+        }
+        self.services.watcher.watch_beside(&path);
+        // In the session that was started, everything is new that did not exist at the start or that had not been read; in another
+        // one to which the agent turns, everything from now on.
+        let history = match self.services.begun {
+            Some((begun, before)) if begun == session => before,
+            _ => length(&path),
+        };
+        self.services
+            .follower
+            .send(FollowCommand::Follow(session, path, history));
+    }
+
+    /// Returns the transcript of a session: the one that is followed, if it is that session's.
+    fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
+        let name = format!("{session}.jsonl");
+        let followed = self.services.transcript.clone();
+        followed
+            .filter(|path| path.file_name().is_some_and(|one| *one == *name))
+            .or_else(|| self.agent.transcript_of(session))
+    }
+
+    /// Has a session's transcript surveyed, or copied under this id. The reason why that is impossible is sent as an answer as well.
+    pub(super) fn ask_trimmer(
+        &mut self,
+        ask: u64,
+        session: SessionId,
+        settings: TrimSettings,
+        copy: Option<SessionId>,
+    ) {
+        let why = match self.transcript_of(session) {
+            None => "the session has no transcript yet",
+            Some(path) => {
+                let asked = Ask {
+                    ask,
+                    path,
+                    settings,
+                    copy,
+                };
+                if self.services.trimmer.send(asked) {
+                    return;
+                }
+                "the thread that trims is gone; the log may say why"
+            }
+        };
+        let why = why.to_owned();
+        self.post(Event::Read(match copy {
+            None => ReadEvent::TrimPlanned {
+                ask,
+                plan: Err(why),
+            },
+            Some(_) => ReadEvent::Trimmed {
+                ask,
+                made: Err(why),
+            },
+        }));
+    }
+
+    /// Notes that a git query was answered, and starts the next one if it was requested.
+    pub(in crate::runtime) fn git_answered(&mut self, state: &GitState) {
+        self.services.git_running = false;
+        if let GitState::Facts(facts) = state {
+            self.watch_head(&facts.head_log);
+        }
+        if std::mem::take(&mut self.services.git_asked) {
+            self.read_git();
+        }
+    }
+
+    /// Watches the head of the repository, which a commit without a hook and without output moves too.
+    fn watch_head(&mut self, log: &Path) {
+        // Git makes the directory with the first commit.
+        let directory = log.parent().filter(|directory| !directory.exists());
+        let watched = directory.unwrap_or(log);
+        let services = &mut self.services;
+        if services.head_log.as_deref() != Some(watched) {
+            if let Some(old) = services.head_log.replace(watched.to_owned()) {
+                services.watcher.forget_beside(&old);
+            }
+            // The head may have moved before it was watched.
+            services.git_asked = true;
+        }
+        services.watcher.watch_beside(watched);
+    }
+}
