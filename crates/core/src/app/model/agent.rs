@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::{api::wire::AgentState, lineage::ProcessStamp};
+use crate::{api::wire::AgentState, app::event::PaneEvent, lineage::ProcessStamp};
 use pitstop_agent::{Background, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox};
 use pitstop_base::clock::At;
 use pitstop_terminal::screen::Progress;
@@ -98,6 +98,31 @@ impl AgentView {
     /// Answers no compaction of this process any more, for this reason.
     pub(in crate::app) fn leave_unanswered(&mut self, why: &str) {
         self.unanswered = Some(why.to_owned());
+    }
+
+    /// Takes in that no process was started: there is none that would have to be ended.
+    pub(in crate::app) const fn not_started(&mut self) {
+        self.state = AgentState::Exited;
+    }
+
+    /// Takes in a mode of the pane that the agent has set.
+    pub(in crate::app) const fn mode_set(&mut self, event: &PaneEvent) {
+        match *event {
+            PaneEvent::PasteModeSet { on } => self.takes_pastes = on,
+            PaneEvent::MouseModeSet { on } => self.takes_mouse = on,
+            PaneEvent::FullScreenSet { on } => self.full_screen = on,
+            _ => {}
+        }
+    }
+
+    /// Notes that a text was put into the prompt box, where it waits for a person.
+    pub(in crate::app) const fn prompt_filled(&mut self) {
+        self.draft = true;
+    }
+
+    /// Notes that a person was warned of a text that may be in the prompt box. Where that cannot be seen, they know best from now on.
+    pub(in crate::app) const fn person_warned(&mut self) {
+        self.draft = false;
     }
 
     /// Notes a key that a person has typed into the pane.

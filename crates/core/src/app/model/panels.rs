@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
 use crate::lineage::checkpoint::SavedScratchpad;
 use pitstop_base::clock::At;
@@ -16,7 +17,7 @@ use pitstop_handoff::{
     },
 };
 
-use super::reading::Reading;
+use super::{reading::Reading, view::scroll_by};
 
 /// An editor for a whole document, with undo, selection and search.
 #[derive(Clone)]
@@ -102,6 +103,65 @@ impl Editor {
         ends
     }
 
+    /// Handles the editor's keys: those of the text area, and the ones that users of other editors expect.
+    fn key(&mut self, key: KeyEvent) -> Edited {
+        let ctrl = key.modifiers == KeyModifiers::CONTROL;
+        if let Some(pattern) = &mut self.search {
+            match key.code {
+                KeyCode::Char(c) if !ctrl => pattern.push(c),
+                KeyCode::Backspace => {
+                    pattern.pop();
+                }
+                KeyCode::Enter | KeyCode::Esc => {
+                    self.search = None;
+                    return Edited::Moved;
+                }
+                _ => return Edited::Moved,
+            }
+            // A pattern that is being typed may not be valid yet: then the last valid one stays.
+            if self.area.set_search_pattern(pattern.as_str()).is_ok() {
+                self.area.search_forward(true);
+            }
+            return Edited::Moved;
+        }
+        if let KeyCode::Char(c) = key.code
+            && !key
+                .modifiers
+                .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+        {
+            self.make_room_above(c);
+        }
+        match (key.code, ctrl) {
+            (KeyCode::Esc, _) => Edited::Done,
+            (KeyCode::Enter, _) if self.end_note_above() => Edited::Moved,
+            (KeyCode::Char('s'), true) => Edited::Save,
+            (KeyCode::Char('z'), true) => changed(self.area.undo()),
+            (KeyCode::Char('y'), true) => changed(self.area.redo()),
+            (KeyCode::Char('f'), true) => {
+                self.search = Some(String::new());
+                Edited::Moved
+            }
+            (KeyCode::Char('g'), true) => {
+                self.area.search_forward(false);
+                Edited::Moved
+            }
+            (KeyCode::Char('a'), true) => {
+                self.area.select_all();
+                Edited::Moved
+            }
+            (KeyCode::Home, true) => self.move_cursor([CursorMove::Top, CursorMove::Head]),
+            (KeyCode::End, true) => self.move_cursor([CursorMove::Bottom, CursorMove::End]),
+            _ => changed(self.area.input(Input::from(key))),
+        }
+    }
+
+    fn move_cursor(&mut self, moves: [CursorMove; 2]) -> Edited {
+        for to in moves {
+            self.area.move_cursor(to);
+        }
+        Edited::Moved
+    }
+
     fn go_to(&mut self, row: usize, column: usize) {
         let bounded = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
         let to = CursorMove::Jump(bounded(row), bounded(column));
@@ -135,6 +195,23 @@ impl Editor {
     }
 }
 
+/// The result of a key in an editor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum Edited {
+    /// The editor is to be left.
+    Done,
+    /// The text is to be saved.
+    Save,
+    /// The text has changed.
+    Changed,
+    /// Only the cursor, the selection or the search has.
+    Moved,
+}
+
+fn changed(yes: bool) -> Edited {
+    if yes { Edited::Changed } else { Edited::Moved }
+}
+
 impl fmt::Debug for Editor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Editor")
@@ -158,14 +235,14 @@ pub struct NotesPanel {
     pub unsaved: Option<String>,
     /// The editor, while the human edits in place.
     pub editor: Option<Editor>,
-    /// The first line shown.
-    pub scroll: u16,
     /// The time at which the agent last changed the notes.
     pub changed_at: Option<At>,
     /// The lines that a person wrote.
     pub human: HumanLines,
     /// The text that the agent last wrote, or was given at its start: its next text is a change of this one.
     pub agent_base: String,
+    /// The first line shown.
+    pub scroll: u16,
     /// True if the next change that is read is the agent's.
     pub agent_wrote: bool,
     /// The last change of the file whose author no hook has reported: it counts as a person's.
@@ -187,6 +264,33 @@ impl NotesPanel {
             text: notes,
             ..Self::default()
         }
+    }
+
+    /// Keeps the scratchpad of a checkpoint that is restored until it is known which lines of the present one are a person's.
+    pub(in crate::app) fn await_author(&mut self, saved: SavedScratchpad) {
+        self.restored = Some(saved);
+    }
+
+    /// Has the editor take in a key, if one is open.
+    pub(in crate::app) fn edit_key(&mut self, key: KeyEvent) -> Option<Edited> {
+        self.editor.as_mut().map(|editor| editor.key(key))
+    }
+
+    /// Pastes a text into the editor, if one is open.
+    pub(in crate::app) fn paste(&mut self, text: &str) {
+        if let Some(editor) = &mut self.editor {
+            editor.paste(text);
+        }
+    }
+
+    /// Goes back from the version that a person looks at to the notes in force.
+    pub(in crate::app) const fn leave_version(&mut self) {
+        self.looking = None;
+    }
+
+    /// Scrolls the notes by so many rows.
+    pub(in crate::app) fn scroll(&mut self, rows: i32) {
+        scroll_by(&mut self.scroll, rows);
     }
 
     /// Parses the notes, unless they are unchanged.
@@ -248,6 +352,23 @@ impl HandoffPanel {
             reading: Reading::folded(),
             check: Check::default(),
             lists_missing: false,
+        }
+    }
+
+    /// Shows the message, and not the list of what it misses.
+    pub(in crate::app) const fn show_message(&mut self) {
+        self.lists_missing = false;
+    }
+
+    /// Has the editor take in a key, if one is open.
+    pub(in crate::app) fn edit_key(&mut self, key: KeyEvent) -> Option<Edited> {
+        self.editor.as_mut().map(|editor| editor.key(key))
+    }
+
+    /// Pastes a text into the editor, if one is open.
+    pub(in crate::app) fn paste(&mut self, text: &str) {
+        if let Some(editor) = &mut self.editor {
+            editor.paste(text);
         }
     }
 

@@ -237,7 +237,39 @@ pub enum MouseGrip {
     Done,
 }
 
+/// Moves a text by so many rows; the views clamp it to their text.
+pub(in crate::app) fn scroll_by(scroll: &mut u16, rows: i32) {
+    let to = i32::from(*scroll).saturating_add(rows);
+    *scroll = u16::try_from(to.clamp(0, u16::MAX.into())).unwrap_or(0);
+}
+
 impl View {
+    /// Gives the pane the whole screen: where there is no terminal, no panel is seen.
+    pub(in crate::app) const fn hide_panels(&mut self) {
+        self.zoomed = true;
+    }
+
+    /// Takes in the target of the link that the pointer is on now, if it is on one.
+    pub(in crate::app) fn link_hovered(&mut self, target: Option<String>) {
+        self.hovered = target;
+    }
+
+    /// Shows the keys that can follow the prefix, if none has come for a moment.
+    pub(in crate::app) const fn hesitated(&mut self) {
+        self.shows_keys = self.prefixed;
+    }
+
+    /// Opens the review of this message, at its first section.
+    pub(in crate::app) fn open_review(&mut self, reading: Reading) {
+        self.overlay = Some(Overlay::Review);
+        self.reading = reading;
+    }
+
+    /// Takes the card down, because what it offers was chosen.
+    pub(in crate::app) fn answer_card(&mut self) {
+        self.card = None;
+    }
+
     /// Lays this over everything, in place of what lies there.
     pub(in crate::app) const fn open(&mut self, overlay: Overlay) {
         self.overlay = Some(overlay);

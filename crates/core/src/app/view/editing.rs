@@ -11,7 +11,11 @@ use crate::app::{
 
 /// Opens the editor on the handoff, at the line in view.
 pub(in crate::app) fn begin(model: &mut Model) {
-    let line = same_line(&shown(model), line_in_view(model), handoff::editable(model));
+    let line = same_line(
+        &shown_text(model),
+        line_in_view(model),
+        handoff::editable(model),
+    );
     handoff::edit(model, line.unwrap_or(0));
 }
 
@@ -20,22 +24,19 @@ pub(in crate::app) fn end(model: &mut Model) {
     let place = model.draft.handoff.editor.as_ref();
     let place = place.map(|editor| (editor.text(), editor.area.cursor().0));
     handoff::finish_edit(model);
-    let shown = shown(model);
+    let shown = shown_text(model);
     let line = place.and_then(|(text, row)| same_line(&text, row, &shown));
-    if let Some(line) = line {
-        let reading = if is_review(model) {
-            &mut model.view.reading
-        } else {
-            &mut model.draft.handoff.reading
-        };
-        reading.show(&shown, line);
+    match line {
+        Some(line) if is_review(model) => model.view.reading.show(&shown, line),
+        Some(line) => model.draft.handoff.reading.show(&shown, line),
+        None => {}
     }
 }
 
 /// Returns the line at the top of what is read of the handoff.
 pub(in crate::app) fn line_in_view(model: &Model) -> usize {
     let (reading, cells) = reader(model);
-    reading.line_in_view(&shown(model), cells)
+    reading.line_in_view(&shown_text(model), cells)
 }
 
 fn is_review(model: &Model) -> bool {
@@ -43,7 +44,7 @@ fn is_review(model: &Model) -> bool {
 }
 
 /// Returns the text that is read: the message in the review, a glance at it in the panel, or the list of what it misses.
-fn shown(model: &Model) -> String {
+pub(in crate::app) fn shown_text(model: &Model) -> String {
     let panel = &model.draft.handoff;
     if panel.lists_missing {
         panel.check.to_document()

@@ -9,8 +9,7 @@
 
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui_textarea::{CursorMove, Input};
+use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{api::wire::AgentState, lineage::Cause};
 use pitstop_base::keymap::{self, Action, Direction};
@@ -21,7 +20,7 @@ use crate::app::{
     draft::{checkpoint, handoff, scratchpad},
     effect::Effect,
     event::{HostEvent, TimerId},
-    model::{Editor, Focus, Model, Overlay, reading::Reading, view::HelpSearch},
+    model::{Focus, Model, Overlay, panels::Edited, reading::Reading, view::HelpSearch},
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
@@ -31,8 +30,7 @@ use crate::app::{
         focus::{leave_editors, set_focus},
         help::HelpKey,
         history, layout,
-        mouse::{self, scroll_by},
-        reading::glance,
+        mouse::{self, scroll_overlay},
         replay,
     },
 };
@@ -281,12 +279,12 @@ fn focus_direction(model: &mut Model, direction: Direction) {
 
 fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
     match overlay {
-        Overlay::Help { scroll } => help_key(model, scroll, key),
-        Overlay::Messages { scroll } => {
+        Overlay::Help { .. } => help_key(model, key),
+        Overlay::Messages { .. } => {
             if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
                 model.view.overlay = None;
-            } else if let Some(scroll) = scrolled(scroll, key) {
-                model.view.overlay = Some(Overlay::Messages { scroll });
+            } else if let Some(rows) = rows_of(key) {
+                scroll_overlay(model, rows);
             }
         }
         Overlay::Chart => match key.code {
@@ -294,12 +292,12 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
             KeyCode::Char('c') => model.view.overlay = Some(Overlay::Contents { scroll: 0 }),
             _ => {}
         },
-        Overlay::Contents { scroll } => match key.code {
+        Overlay::Contents { .. } => match key.code {
             KeyCode::Esc | KeyCode::Char('q') => model.view.overlay = None,
             KeyCode::Char('c' | 'g') => model.view.overlay = Some(Overlay::Chart),
             _ => {
-                if let Some(scroll) = scrolled(scroll, key) {
-                    model.view.overlay = Some(Overlay::Contents { scroll });
+                if let Some(rows) = rows_of(key) {
+                    scroll_overlay(model, rows);
                 }
             }
         },
@@ -323,14 +321,10 @@ fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
 }
 
 /// Handles a key in the help page: what is typed is searched for, and none of it reaches the agent.
-fn help_key(model: &mut Model, scroll: u16, key: KeyEvent) {
+fn help_key(model: &mut Model, key: KeyEvent) {
     match model.view.help.key(key, &model.config.keys) {
         HelpKey::Stay => model.view.overlay = Some(Overlay::Help { scroll: 0 }),
-        HelpKey::Scroll(rows) => {
-            let mut scroll = scroll;
-            scroll_by(&mut scroll, rows);
-            model.view.overlay = Some(Overlay::Help { scroll });
-        }
+        HelpKey::Scroll(rows) => scroll_overlay(model, rows),
         HelpKey::Close => model.view.overlay = None,
         HelpKey::Run(action) => {
             model.view.overlay = None;
@@ -400,22 +394,22 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// Returns where a reading key moves a text, or `None` if it is no reading key. Views clamp it to their text.
-fn scrolled(scroll: u16, key: KeyEvent) -> Option<u16> {
+/// Returns the rows by which a reading key moves a text, or `None` if it is no reading key.
+const fn rows_of(key: KeyEvent) -> Option<i32> {
     Some(match key.code {
-        KeyCode::Down | KeyCode::Char('j') => scroll.saturating_add(1),
-        KeyCode::Up | KeyCode::Char('k') => scroll.saturating_sub(1),
-        KeyCode::PageDown | KeyCode::Char(' ') => scroll.saturating_add(15),
-        KeyCode::PageUp => scroll.saturating_sub(15),
-        KeyCode::Home | KeyCode::Char('g') => 0,
-        KeyCode::End | KeyCode::Char('G') => u16::MAX,
+        KeyCode::Down | KeyCode::Char('j') => 1,
+        KeyCode::Up | KeyCode::Char('k') => -1,
+        KeyCode::PageDown | KeyCode::Char(' ') => 15,
+        KeyCode::PageUp => -15,
+        KeyCode::Home | KeyCode::Char('g') => i32::MIN,
+        KeyCode::End | KeyCode::Char('G') => i32::MAX,
         _ => return None,
     })
 }
 
 fn notes_key(model: &mut Model, key: KeyEvent) {
-    if let Some(editor) = &mut model.draft.notes.editor {
-        return match editor_key(editor, key) {
+    if let Some(edited) = model.draft.notes.edit_key(key) {
+        return match edited {
             Edited::Done => scratchpad::finish_edit(model),
             Edited::Save => scratchpad::save(model),
             Edited::Changed => scratchpad::edited(model),
@@ -433,25 +427,24 @@ fn notes_key(model: &mut Model, key: KeyEvent) {
         }
         KeyCode::Left | KeyCode::Char('h') if looking => scratchpad::look(model, true),
         KeyCode::Right | KeyCode::Char('l') if looking => scratchpad::look(model, false),
-        KeyCode::Esc | KeyCode::Char('q') if looking => model.draft.notes.looking = None,
+        KeyCode::Esc | KeyCode::Char('q') if looking => model.draft.notes.leave_version(),
         KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
         _ => {
-            if let Some(scroll) = scrolled(model.draft.notes.scroll, key) {
-                model.draft.notes.scroll = scroll;
+            if let Some(rows) = rows_of(key) {
+                model.draft.notes.scroll(rows);
             }
         }
     }
 }
 
 fn handoff_key(model: &mut Model, key: KeyEvent) {
-    if let Some(editor) = &mut model.draft.handoff.editor {
-        match editor_key(editor, key) {
+    if let Some(edited) = model.draft.handoff.edit_key(key) {
+        return match edited {
             Edited::Done => editing::end(model),
             // The next key is Esc for many, and must not close what lies below the editor.
             Edited::Save => handoff::save_edit(model),
             Edited::Changed | Edited::Moved => {}
-        }
-        return;
+        };
     }
     // A pattern that is being typed has every key.
     if model.draft.handoff.reading.typing.is_some() {
@@ -474,10 +467,8 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
 
 /// Handles a key that reads what the handoff panel shows.
 fn read_handoff(model: &mut Model, key: KeyEvent) {
-    let panel = &mut model.draft.handoff;
-    let listed = panel.lists_missing.then(|| panel.check.to_document());
-    let text = listed.unwrap_or_else(|| glance(panel.current().body()));
-    panel.reading.key(key, &text);
+    let text = editing::shown_text(model);
+    model.draft.handoff.reading.key(key, &text);
 }
 
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
@@ -485,82 +476,11 @@ fn paste_handoff(model: &mut Model) {
     let text = model.draft.handoff.current().text.clone();
     match submit::fill(model, &text, None) {
         Ok(()) => {
-            model.session.agent.draft = true;
+            model.session.agent.prompt_filled();
             set_focus(model, Focus::Pane);
         }
         Err(why) => model.error(format!("the handoff is not pasted: {why}")),
     }
-}
-
-/// The result of a key in an editor.
-enum Edited {
-    Done,
-    Save,
-    Changed,
-    Moved,
-}
-
-/// Handles the editor's keys: those of the text area, and the ones that users of other editors expect.
-fn editor_key(editor: &mut Editor, key: KeyEvent) -> Edited {
-    let ctrl = key.modifiers == KeyModifiers::CONTROL;
-    if let Some(pattern) = &mut editor.search {
-        match key.code {
-            KeyCode::Char(c) if !ctrl => pattern.push(c),
-            KeyCode::Backspace => {
-                pattern.pop();
-            }
-            KeyCode::Enter | KeyCode::Esc => {
-                editor.search = None;
-                return Edited::Moved;
-            }
-            _ => return Edited::Moved,
-        }
-        // A pattern that is being typed may not be valid yet: then the last valid one stays.
-        if editor.area.set_search_pattern(pattern.as_str()).is_ok() {
-            editor.area.search_forward(true);
-        }
-        return Edited::Moved;
-    }
-    if let KeyCode::Char(c) = key.code
-        && !key
-            .modifiers
-            .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
-    {
-        editor.make_room_above(c);
-    }
-    match (key.code, ctrl) {
-        (KeyCode::Esc, _) => Edited::Done,
-        (KeyCode::Enter, _) if editor.end_note_above() => Edited::Moved,
-        (KeyCode::Char('s'), true) => Edited::Save,
-        (KeyCode::Char('z'), true) => changed(editor.area.undo()),
-        (KeyCode::Char('y'), true) => changed(editor.area.redo()),
-        (KeyCode::Char('f'), true) => {
-            editor.search = Some(String::new());
-            Edited::Moved
-        }
-        (KeyCode::Char('g'), true) => {
-            editor.area.search_forward(false);
-            Edited::Moved
-        }
-        (KeyCode::Char('a'), true) => {
-            editor.area.select_all();
-            Edited::Moved
-        }
-        (KeyCode::Home, true) => moved(editor, [CursorMove::Top, CursorMove::Head]),
-        (KeyCode::End, true) => moved(editor, [CursorMove::Bottom, CursorMove::End]),
-        _ => changed(editor.area.input(Input::from(key))),
-    }
-}
-
-fn changed(yes: bool) -> Edited {
-    if yes { Edited::Changed } else { Edited::Moved }
-}
-
-fn moved(editor: &mut Editor, moves: [CursorMove; 2]) -> Edited {
-    for to in moves {
-        editor.area.move_cursor(to);
-    }
-    Edited::Moved
 }
 
 /// Handles a paste as text, never as keys: it goes to the child, into an editor, or nowhere.
@@ -608,16 +528,11 @@ fn paste(model: &mut Model, piece: HostInput) {
                 return;
             }
             let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;
-            let editor = if notes {
-                &mut model.draft.notes.editor
-            } else {
-                &mut model.draft.handoff.editor
-            };
-            if let Some(editor) = editor {
-                editor.paste(&text);
-            }
             if notes {
+                model.draft.notes.paste(&text);
                 scratchpad::edited(model);
+            } else {
+                model.draft.handoff.paste(&text);
             }
         }
         _ => {}

@@ -14,7 +14,10 @@ use pitstop_terminal::input::HostInput;
 
 use crate::app::{
     effect::Effect,
-    model::{Focus, Model, Overlay, view::MouseGrip},
+    model::{
+        Focus, Model, Overlay,
+        view::{MouseGrip, scroll_by},
+    },
     view::{copy, focus::set_focus, input::has_pane, layout, replay},
 };
 
@@ -179,15 +182,13 @@ fn wheel(model: &mut Model, mouse: MouseEvent, lines: Option<i32>, input: HostIn
                 model.emit(Effect::Forward(input));
             }
         }
-        (Some(Focus::Scratchpad), Some(lines)) => {
-            scroll_by(&mut model.draft.notes.scroll, lines);
-        }
+        (Some(Focus::Scratchpad), Some(lines)) => model.draft.notes.scroll(lines),
         (Some(Focus::Handoff), Some(lines)) => model.draft.handoff.reading.scroll(lines),
         _ => {}
     }
 }
 
-fn scroll_overlay(model: &mut Model, lines: i32) {
+pub(super) fn scroll_overlay(model: &mut Model, lines: i32) {
     let height = replay::height(model);
     match &mut model.view.overlay {
         Some(
@@ -208,9 +209,4 @@ fn is_on_border(layout: &layout::Layout, mouse: MouseEvent) -> bool {
     let border = layout.pane.right().saturating_sub(1);
     let inside = mouse.row > 0 && mouse.row + 1 < layout.pane.bottom();
     beside && inside && (border..=border + 1).contains(&mouse.column)
-}
-
-/// Moves a text by so many rows; the views clamp it to their text.
-pub(super) fn scroll_by(scroll: &mut u16, rows: i32) {
-    *scroll = scroll.saturating_add_signed(i16::try_from(rows).unwrap_or(0));
 }
