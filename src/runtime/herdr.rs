@@ -62,7 +62,7 @@ struct Report {
 
 impl Report {
     fn of(model: &Model) -> Self {
-        let needs = &model.outside.needs;
+        let needs = &model.outside.needs();
         let urgent = needs.iter().find(|need| need.kind.is_urgent());
         let state = match model.session.agent.state {
             AgentState::Dialog => "blocked",

@@ -547,7 +547,7 @@ async fn close(
     let quitting = ran
         .as_ref()
         .ok()
-        .and_then(|left| left.model.outside.quitting);
+        .and_then(|left| left.model.outside.quitting());
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
     effects::close(store_writer, reason).await;
     doors.close().await;

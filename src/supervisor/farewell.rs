@@ -24,7 +24,7 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
         let args = if args.is_empty() { args } else { args + " " };
         text = format!("{text}to go on: pitstop -- {args}--resume {session}\n");
     }
-    for left in &model.outside.left_running {
+    for left in model.outside.left_running() {
         text = format!("{text}{}\n", clean::one_line(left));
     }
     redact(&text).into_owned()
@@ -32,7 +32,7 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
 
 /// Prints what a script must know: the run's own lines have reported the rest.
 pub(super) fn headless(model: &Model) {
-    for left in &model.outside.left_running {
+    for left in model.outside.left_running() {
         eprintln!("warning: {}", clean::one_line(&redact(left)));
     }
 }

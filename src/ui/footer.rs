@@ -284,7 +284,7 @@ fn reboots(model: &Model) -> String {
 }
 
 fn state(model: &Model) -> String {
-    if model.outside.quitting.is_some() {
+    if model.outside.quitting().is_some() {
         return "quitting".to_owned();
     }
     let asks = model.session.agent.state == AgentState::Dialog;
@@ -325,7 +325,7 @@ fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
     }
-    let quits = model.outside.quitting.is_some();
+    let quits = model.outside.quitting().is_some();
     if let Some(ending) = model.reboot.ending.filter(|_| quits) {
         let said = format!("ending the agent: {}", ending.signal.word());
         return Some(Span::styled(said, theme.accent));

@@ -92,7 +92,7 @@ pub fn parse_signals(message: &str) -> Vec<Signal> {
         match signal_word(line) {
             Some(("SCRATCHPAD", rest)) => notes = Some(vec![rest]),
             Some((word, rest)) if rest.len() <= LINE_LIMIT => {
-                signals.extend(one_line_signal(word, rest))
+                signals.extend(one_line_signal(word, rest));
             }
             _ => {}
         }

@@ -197,7 +197,7 @@ impl Shell {
             self.post(Event::Pane(PaneEvent::Exited { iteration, exit }));
         }
         let Some(pty) = &self.pane.pty else { return };
-        if self.core.view().outside.quitting.is_some() {
+        if self.core.view().outside.quitting().is_some() {
             self.pane.remains.look(pty.pid());
         }
         if self.core.view().session.agent.suspended.is_some() {

@@ -105,7 +105,7 @@ pub fn begin(
     pilot.turns = turns.map(u64::from).sum();
     // A session of an earlier run knows nothing of this task.
     pilot.task_changed = first.is_some();
-    model.reboot.mode = RebootMode::Auto;
+    model.reboot.run_began();
     let mut iterations = model.lineage.iterations().iter().rev();
     let ended = iterations.find(|one| !one.is_open());
     let ended = ended.map(|last| last.iteration);
@@ -120,8 +120,7 @@ pub fn begin(
         // Those of a run that goes on may have been reached before its supervisor ended.
         None => match caps.forbids_another(&spent(model)) {
             Some(cap) => {
-                // None was started that would have to be ended.
-                model.session.agent.state = AgentState::Exited;
+                model.session.agent.not_started();
                 finish(model, End::Cap(cap));
             }
             None => iteration::begin(model, false, None, Some(start)),
@@ -170,7 +169,7 @@ pub(super) fn watch(model: &mut Model) {
     let Some(run) = &mut model.autopilot else {
         return;
     };
-    if run.pilot.is_over() || model.outside.quitting.is_some() {
+    if run.pilot.is_over() || model.outside.quitting().is_some() {
         return;
     }
     let rebooting = model.reboot.attempt.is_some();
@@ -419,7 +418,7 @@ fn finish(model: &mut Model, end: End) {
 /// Handles the run's timer when it has run out.
 pub fn timer(model: &mut Model, epoch: u64) {
     let run = model.autopilot.as_mut();
-    let run = run.filter(|_| model.outside.quitting.is_none());
+    let run = run.filter(|_| model.outside.quitting().is_none());
     let Some(due) = run.and_then(|run| run.take_due(epoch)) else {
         return;
     };

@@ -26,12 +26,12 @@ pub const fn turns(model: &Model) -> TurnCount {
 /// Counts what one event has brought.
 pub fn note(model: &mut Model, before: TurnCount) {
     let TurnCount(iteration, turns) = before;
-    if iteration == model.session.iteration() {
-        model.outside.counters.turns += u64::from(model.session.agent.turns.saturating_sub(turns));
-    }
+    let now = model.session.agent.turns;
+    let same = iteration == model.session.iteration();
+    let ended = if same { now.saturating_sub(turns) } else { 0 };
     let effects = model.scratch.effects.iter();
     let saves = effects.filter(|effect| matches!(effect, Effect::SaveCheckpoint(_)));
-    model.outside.counters.checkpoints += saves.count() as u64;
+    model.outside.counters.count_work(ended, saves.count());
 }
 
 /// Counts a reboot that has ended.

@@ -55,7 +55,7 @@ impl Core {
     /// Takes a model over as [`Core::new`] does, where there is no terminal: no panel is seen.
     #[must_use]
     pub const fn headless(mut model: Model) -> Self {
-        model.view.zoomed = true;
+        model.view.hide_panels();
         Self::new(model)
     }
 
@@ -79,7 +79,7 @@ impl Core {
     #[must_use]
     pub fn end(self, left_running: Option<String>) -> Model {
         let mut model = self.model;
-        model.outside.left_running.extend(left_running);
+        model.outside.leave_running(left_running);
         model
     }
 }
@@ -197,10 +197,10 @@ fn pane(model: &mut Model, event: PaneEvent) {
         PaneEvent::Suspended => suspend::seen(model),
         PaneEvent::Continued => _ = suspend::continued(model),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
-        PaneEvent::PasteModeSet { on } => model.session.agent.takes_pastes = on,
-        PaneEvent::MouseModeSet { on } => model.session.agent.takes_mouse = on,
-        PaneEvent::FullScreenSet { on } => model.session.agent.full_screen = on,
-        PaneEvent::LinkHovered { target } => model.view.hovered = target,
+        PaneEvent::PasteModeSet { .. }
+        | PaneEvent::MouseModeSet { .. }
+        | PaneEvent::FullScreenSet { .. } => model.session.agent.mode_set(&event),
+        PaneEvent::LinkHovered { target } => model.view.link_hovered(target),
         PaneEvent::CopyMode(outcome) => copy::answered(model, outcome),
         PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
         PaneEvent::MarkerSeen => model.reboot.on(AttemptEvent::MarkerSeen),
@@ -233,7 +233,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
-            model.draft.handoff_files = *handoff_files;
+            model.draft.files_read(*handoff_files);
             model.reboot.on(AttemptEvent::Gathered);
         }
         ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
@@ -282,7 +282,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => moment::tick(model),
-        TimerId::Prefix => model.view.shows_keys = model.view.prefixed,
+        TimerId::Prefix => model.view.hesitated(),
         // A feature that waited for the time alone looks now, and the screen is drawn.
         TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
         TimerId::Age => control::age_tick(model),

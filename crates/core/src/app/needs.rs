@@ -57,17 +57,11 @@ impl Found {
 pub(super) fn after(model: &mut Model) {
     let mut found = found(model);
     found.sort_by_key(|one| one.kind);
-    let mut before = std::mem::take(&mut model.outside.needs);
     let mut needs = Vec::with_capacity(found.len());
     let mut effects = Vec::new();
     for one in found {
-        let same =
-            |need: &Need| subject(need.kind) == subject(one.kind) && need.occasion == one.occasion;
-        let known = before.iter().position(same).map(|at| before.remove(at));
-        let (id, since, called) = match &known {
-            Some(known) => (known.id, known.since, known.called),
-            None => (model.outside.next_need(), model.now.wall, false),
-        };
+        let now = model.now.wall;
+        let (id, since, called) = model.outside.number_need(one.kind, one.occasion, now);
         let calls = one.calls && !called && may_call(model, one.kind);
         let need = Need {
             id,
@@ -86,25 +80,14 @@ pub(super) fn after(model: &mut Model) {
         }
         needs.push(need);
     }
-    let settled = before.into_iter().filter(|need| need.called);
-    effects.extend(settled.map(|need| Effect::Settled(Box::new(need))));
-    if needs
-        .iter()
-        .any(|need| need.kind == NeedKind::Limit && need.until.is_some())
-    {
+    let limited = |need: &Need| need.kind == NeedKind::Limit && need.until.is_some();
+    if needs.iter().any(limited) {
         wake_at_reset(model);
     }
-    model.outside.needs = needs;
+    let settled = model.outside.needs_found(needs).into_iter();
+    effects.extend(settled.map(|need| Effect::Settled(Box::new(need))));
     model.emit_all(effects);
     host_output::retitle(model);
-}
-
-/// Returns the kind under which an occasion is known: a question may turn out to be about a permission.
-const fn subject(kind: NeedKind) -> NeedKind {
-    match kind {
-        NeedKind::Permission => NeedKind::Question,
-        kind => kind,
-    }
 }
 
 /// Reports whether a person may be called: for a reboot once for each level that the session reaches.
@@ -145,13 +128,10 @@ fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {
 
 /// Has the model looked at again when the usage limit is over, which no event reports.
 fn wake_at_reset(model: &mut Model) {
-    let Some(reset) =
-        limit_reset(model).filter(|reset| model.outside.limit_awaited != Some(*reset))
-    else {
-        return;
-    };
-    model.outside.limit_awaited = Some(reset);
-    if let Ok(left) = (reset - model.now.wall).to_std() {
+    if let Some(reset) = limit_reset(model)
+        && model.outside.await_limit(reset)
+        && let Ok(left) = (reset - model.now.wall).to_std()
+    {
         model.emit(Effect::SetTimer(TimerId::LimitOver, left));
     }
 }
@@ -159,7 +139,7 @@ fn wake_at_reset(model: &mut Model) {
 /// Returns what a person is needed for now.
 fn found(model: &Model) -> Vec<Found> {
     let over = run_over(model);
-    if over.is_some() || model.outside.quitting.is_some() {
+    if over.is_some() || model.outside.quitting().is_some() {
         return over.into_iter().collect();
     }
     let all = [

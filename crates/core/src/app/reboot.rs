@@ -169,7 +169,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
         }
         return Err(Refusal::UnderWay(attempt.step()));
     }
-    if model.outside.quitting.is_some() {
+    if model.outside.quitting().is_some() {
         return Err(Refusal::Quitting);
     }
     // A run that begins a session for every turn does so by intention.
@@ -238,7 +238,7 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
     });
     let parent = model.current_iteration().and_then(|one| one.parent);
     // A card that offers the undo has been answered.
-    model.view.card = None;
+    model.view.answer_card();
     bring_back(model, old, replaced, parent, "your undo");
     Ok(())
 }
@@ -255,7 +255,7 @@ pub fn resume_earlier(
     if let Some(attempt) = &model.reboot.attempt {
         return Err(Refusal::UnderWay(attempt.step()));
     }
-    if model.outside.quitting.is_some() {
+    if model.outside.quitting().is_some() {
         return Err(Refusal::Quitting);
     }
     if model.is_generic() {
@@ -335,8 +335,9 @@ fn open_review(model: &mut Model) {
     }
     model.view.open(Overlay::Review);
     handoff::draft(model);
-    model.view.reading = Reading::at_first_section(&model.draft.handoff.current().text);
-    model.draft.handoff.lists_missing = false;
+    model.draft.handoff.show_message();
+    let reading = Reading::at_first_section(&model.draft.handoff.current().text);
+    model.view.open_review(reading);
     trim::survey(model);
     if is_under_review(model) {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.

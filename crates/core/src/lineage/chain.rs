@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Cause, EndReason, Iteration, IterationId, LineageError, RunId};
+use super::{Cause, EndReason, Iteration, IterationId, LineageError, RunId, TokenTotals};
+use pitstop_handoff::summary::SummaryMade;
 use pitstop_transcript::SessionId;
 
 /// The number of latest iterations that keep in memory the state that their reboot handed over. Late information, such as a
@@ -144,8 +145,23 @@ impl Lineage {
         self.iterations.get(place)
     }
 
-    /// Returns the iteration of that number, so that late information, such as its summary, can be attached.
-    pub fn get_mut(&mut self, id: IterationId) -> Option<&mut Iteration> {
+    /// Adds tokens that were read when the iteration before the open one was over. Returns its record, if there is one.
+    pub fn add_late_tokens(&mut self, late: TokenTotals) -> Option<&Iteration> {
+        let before = self.current().and_then(|current| current.parent)?;
+        let before = self.get_mut(before)?;
+        before.tokens = before.tokens.with(late, u64::saturating_add);
+        Some(before)
+    }
+
+    /// Notes the summary of an iteration, which may come after its end, and how it was made.
+    pub fn add_summary(&mut self, id: IterationId, text: String, made: SummaryMade) {
+        if let Some(record) = self.get_mut(id) {
+            record.summary = Some(text);
+            record.summary_made = Some(made);
+        }
+    }
+
+    fn get_mut(&mut self, id: IterationId) -> Option<&mut Iteration> {
         let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
         self.iterations.get_mut(place)
     }

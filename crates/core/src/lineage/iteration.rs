@@ -83,6 +83,16 @@ pub struct TokenTotals {
     pub output: Tokens,
 }
 
+impl TokenTotals {
+    /// Returns both totals taken together by this function.
+    pub(crate) fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            input: Tokens(of(self.input.0, other.input.0)),
+            output: Tokens(of(self.output.0, other.output.0)),
+        }
+    }
+}
+
 /// One life of the pane: from the start of an agent process to its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {

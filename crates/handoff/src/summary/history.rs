@@ -234,7 +234,7 @@ impl Log {
         match own {
             Some(own) if self.first.is_none() => self.first = Some(clipped(&own, FIRST_CAP)),
             Some(own) => {
-                self.add_entry(Kind::Prompt, format!("User: {}", clipped(&own, PROMPT_CAP)))
+                self.add_entry(Kind::Prompt, format!("User: {}", clipped(&own, PROMPT_CAP)));
             }
             None => {}
         }

@@ -77,7 +77,7 @@ impl CastReader {
         match kind.as_str() {
             "o" => self.take_output(text),
             "i" if self.state == ShellState::Running => {
-                self.output.add_text(Direction::Input, &text)
+                self.output.add_text(Direction::Input, &text);
             }
             _ => {}
         }

@@ -94,7 +94,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
     }
     if draft && held {
         // Where the prompt box cannot be seen, a second request means that the person knows of the text.
-        model.session.agent.draft = false;
+        model.session.agent.person_warned();
         return Err(Refusal::HumansText);
     }
     give_up_background(model);

@@ -36,7 +36,7 @@ pub fn turn_ended(model: &mut Model, message: Option<&str>) {
     let Some(run) = &mut model.autopilot else {
         return;
     };
-    if run.pilot.is_over() || model.outside.quitting.is_some() {
+    if run.pilot.is_over() || model.outside.quitting().is_some() {
         return;
     }
     let verdict = run.pilot.turn_ended(message, &spent);
@@ -54,7 +54,7 @@ pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
     let Some(run) = &mut model.autopilot else {
         return;
     };
-    if run.pilot.is_over() || model.outside.quitting.is_some() {
+    if run.pilot.is_over() || model.outside.quitting().is_some() {
         return;
     }
     let failed = RunEvent::TurnFailed {

@@ -178,7 +178,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
         let heads = &mut model.draft.moments.heads;
         heads.0.extend(new);
         heads.1 = epoch;
-        if model.outside.quitting.is_some() {
+        if model.outside.quitting().is_some() {
             // Nobody waits for a timer any more.
             head_unreported(model, epoch);
         } else {
@@ -265,7 +265,7 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     if moments.commits.len() > COMMITS_KEPT {
         moments.commits.pop_front();
     }
-    model.outside.counters.commits += 1;
+    model.outside.counters.count_commit();
     let mut tags = vec!["git-commit".to_owned()];
     tags.extend(made.branch.clone());
     tags.push(made.short_id().to_owned());

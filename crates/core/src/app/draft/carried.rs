@@ -65,7 +65,7 @@ pub fn draft_found(model: &mut Model, text: &str) {
 /// does not show what a person wants.
 fn new_draft(model: &Model) -> Option<Effect> {
     let at_rest = model.reboot.attempt.is_none()
-        && model.outside.quitting.is_none()
+        && model.outside.quitting().is_none()
         && matches!(
             model.session.agent.state,
             AgentState::Idle | AgentState::Busy

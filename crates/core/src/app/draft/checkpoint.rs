@@ -188,7 +188,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
         ),
     };
     let reply = Reply::Checkpoint(Box::new(reply));
-    model.draft.saves.push((checkpoint.id, call, reply));
+    model.draft.await_checkpoint(checkpoint.id, call, reply);
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
     model.info("checkpoint saved");
 }

@@ -18,21 +18,18 @@ pub fn save_iteration(model: &mut Model) {
 
 /// Adds to the iteration before tokens that were read when it was over.
 pub fn add_late_tokens(model: &mut Model, late: TokenTotals) {
-    let parent = model.lineage.current().and_then(|current| current.parent);
-    let Some(before) = parent.and_then(|id| model.lineage.get_mut(id)) else {
-        return;
-    };
-    before.tokens = before.tokens.with(late, u64::saturating_add);
-    let before = Box::new(before.clone());
-    let meta = Box::new(meta(model));
-    model.emit(Effect::SaveIteration(before, meta));
+    if let Some(before) = model.lineage.add_late_tokens(late) {
+        let before = Box::new(before.clone());
+        let meta = Box::new(meta(model));
+        model.emit(Effect::SaveIteration(before, meta));
+    }
 }
 
 /// Returns the run's record. It has an end once its last iteration has: the version that is written last is complete.
 fn meta(model: &Model) -> Meta {
     let run = model.autopilot.as_ref().map(|run| &run.pilot);
     let is_closed = model.lineage.current().is_none();
-    let end = model.outside.quitting.filter(|_| is_closed);
+    let end = model.outside.quitting().filter(|_| is_closed);
     let end = end.map(|quitting| {
         let end = run.and_then(Autopilot::end).unwrap_or_else(|| RunEnd {
             reason: quitting.reason,

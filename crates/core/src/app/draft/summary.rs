@@ -58,7 +58,7 @@ fn has_transcript(model: &Model) -> bool {
 /// Orders a summary for a little later when usage has passed the warn line upwards.
 pub fn crossed(model: &mut Model, level: Level) {
     // An agent that is being ended adds nothing more that could be summed up.
-    let over = model.outside.quitting.is_some() || model.reboot.ending.is_some();
+    let over = model.outside.quitting().is_some() || model.reboot.ending.is_some();
     if level < Level::Critical || over || model.draft.summary.warned || !wants_model(model) {
         return;
     }
@@ -335,10 +335,8 @@ fn keep(model: &mut Model) {
         current.text = format!("{}\n\n{}", failure(why), current.text);
     }
     let iteration = model.session.iteration();
-    if let Some(record) = model.lineage.get_mut(iteration) {
-        record.summary = Some(current.text.clone());
-        record.summary_made = Some(current.made);
-    }
+    let text = current.text.clone();
+    model.lineage.add_summary(iteration, text, current.made);
     model.emit(Effect::SaveSummary {
         iteration,
         text: current.text,

@@ -28,6 +28,17 @@ impl Counters {
         *self.reboots.entry((cause, outcome)).or_default() += 1;
     }
 
+    /// Counts turns that have ended and checkpoints that were ordered.
+    pub(in crate::app) const fn count_work(&mut self, turns: u32, checkpoints: usize) {
+        self.turns += turns as u64;
+        self.checkpoints += checkpoints as u64;
+    }
+
+    /// Counts a commit.
+    pub(in crate::app) const fn count_commit(&mut self) {
+        self.commits += 1;
+    }
+
     /// Counts a test run.
     pub(in crate::app) const fn count_tests(&mut self, passed: bool) {
         if passed {

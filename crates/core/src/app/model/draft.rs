@@ -5,7 +5,9 @@ use crate::{
     app::event::{CallId, HandoffFiles, TranscriptFacts},
     lineage::checkpoint::LastError,
 };
-use pitstop_handoff::{Generator, Marker, PreservedState, breakpoint::git::GitState};
+use pitstop_handoff::{
+    Generator, Marker, PreservedState, breakpoint::git::GitState, preserved::ReportedRun,
+};
 use pitstop_transcript::{human::HumanWords, work::WorkAtHand};
 
 use super::{
@@ -105,6 +107,50 @@ impl HandoffDraft {
             requests: self.requests.clone(),
             todo: self.todo.clone(),
         }
+    }
+
+    /// Takes in the files that the handoff names and includes.
+    pub(in crate::app) fn files_read(&mut self, files: HandoffFiles) {
+        self.handoff_files = files;
+    }
+
+    /// Takes in a test run that a program outside reports; `again` is true if it was seen before in another way.
+    pub(in crate::app) fn tests_reported(&mut self, run: &ReportedRun<'_>, again: bool) {
+        let tests = &mut self.signalled.test_state;
+        let before = again.then(|| tests.clone());
+        tests.apply_report(run);
+        if let Some(before) = before {
+            tests.keep_changes(before);
+        }
+    }
+
+    /// Has a caller wait for a checkpoint on its way to disk, with the reply to give then.
+    pub(in crate::app) fn await_checkpoint(&mut self, id: uuid::Uuid, call: CallId, reply: Reply) {
+        self.saves.push((id, call, reply));
+    }
+
+    /// Takes over what a checkpoint that is restored has preserved, and the human's requests of its session.
+    pub(in crate::app) fn restore_state(
+        &mut self,
+        mut state: PreservedState,
+        requests: Option<Requests>,
+    ) {
+        // The files of the directory that we are in count.
+        state.forget_files();
+        if let Some(requests) = requests {
+            let first = requests.first.as_ref().map(|said| said.text.trim());
+            // That text is the objective of last resort, and follows from the requests.
+            state
+                .current_objective
+                .take_if(|objective| Some(objective.text.as_str()) == first);
+            self.requests = requests;
+        }
+        self.signalled = state;
+    }
+
+    /// Takes in that the conversation was replaced: the summary was one of that.
+    pub(in crate::app) fn conversation_replaced(&mut self) {
+        self.summary = Summaries::default();
     }
 
     /// Notes a prompt that a hook reports, whose words are not taken in yet.

@@ -30,6 +30,15 @@ pub struct Need {
 }
 
 impl Need {
+    /// Reports whether it is the need of this kind and occasion: a question may turn out to be about a permission.
+    pub(super) fn is_of(&self, kind: NeedKind, occasion: u64) -> bool {
+        let subject = |kind| match kind {
+            NeedKind::Permission => NeedKind::Question,
+            kind => kind,
+        };
+        subject(self.kind) == subject(kind) && self.occasion == occasion
+    }
+
     /// Returns what waits and why, on one line.
     #[must_use]
     pub fn in_words(&self) -> String {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::lineage::EndReason;
+use crate::{api::wire::NeedKind, lineage::EndReason};
 
 use super::{counters::Counters, needs::Need};
 
@@ -24,22 +24,69 @@ pub struct Outside {
     pub store_error: Option<String>,
     /// A description of the supervisor's own files that are gone and cannot be made again, with the reason.
     pub places_missing: Option<String>,
-    /// One line for each session or process that keeps running after quitting, for the shell.
-    pub left_running: Vec<String>,
-    /// What a person is needed for, the most urgent first.
-    pub needs: Vec<Need>,
+    left_running: Vec<String>,
+    needs: Vec<Need>,
     /// The number of the newest need.
     last_need: u64,
     /// The end of the usage limit at which the model is looked at again.
-    pub(in crate::app) limit_awaited: Option<DateTime<Utc>>,
-    /// The exit, if the supervisor is quitting.
-    pub quitting: Option<Quitting>,
+    limit_awaited: Option<DateTime<Utc>>,
+    quitting: Option<Quitting>,
 }
 
 impl Outside {
-    /// Returns a number that no need has had.
-    pub(in crate::app) const fn next_need(&mut self) -> u64 {
+    /// Returns one line for each session or process that keeps running after quitting, for the shell.
+    #[must_use]
+    pub fn left_running(&self) -> &[String] {
+        &self.left_running
+    }
+
+    /// Returns what a person is needed for, the most urgent first.
+    #[must_use]
+    pub fn needs(&self) -> &[Need] {
+        &self.needs
+    }
+
+    /// Returns the exit, if the supervisor is quitting.
+    #[must_use]
+    pub const fn quitting(&self) -> Option<Quitting> {
+        self.quitting
+    }
+
+    /// Begins to quit with this exit code, for this reason.
+    pub(in crate::app) const fn quit(&mut self, code: i32, reason: EndReason) {
+        self.quitting = Some(Quitting { code, reason });
+    }
+
+    /// Notes what keeps running after quitting.
+    pub(in crate::app) fn leave_running(&mut self, lines: impl IntoIterator<Item = String>) {
+        self.left_running.extend(lines);
+    }
+
+    /// Returns the number of the need of this kind and occasion, the time of its beginning, and whether a person was called for it:
+    /// a number of its own if it is new.
+    pub(in crate::app) fn number_need(
+        &mut self,
+        kind: NeedKind,
+        occasion: u64,
+        now: DateTime<Utc>,
+    ) -> (u64, DateTime<Utc>, bool) {
+        let mut known = self.needs.iter();
+        if let Some(known) = known.find(|need| need.is_of(kind, occasion)) {
+            return (known.id, known.since, known.called);
+        }
         self.last_need += 1;
-        self.last_need
+        (self.last_need, now, false)
+    }
+
+    /// Takes in what a person is needed for now. Returns the needs that they were called for and that are settled by it.
+    pub(in crate::app) fn needs_found(&mut self, found: Vec<Need>) -> Vec<Need> {
+        let mut before = std::mem::replace(&mut self.needs, found);
+        before.retain(|one| one.called && self.needs.iter().all(|now| now.id != one.id));
+        before
+    }
+
+    /// Awaits the end of a usage limit, which no event reports. Returns false if it is awaited already.
+    pub(in crate::app) fn await_limit(&mut self, reset: DateTime<Utc>) -> bool {
+        self.limit_awaited.replace(reset) != Some(reset)
     }
 }

@@ -16,6 +16,7 @@ use pitstop_handoff::Handoff;
 use pitstop_transcript::{SessionId, Tokens};
 
 use super::{
+    attempt::AttemptEvent,
     ending::Ending,
     progress::Progress,
     trim::{Offer, Preview},
@@ -121,6 +122,32 @@ impl Reboot {
     fn let_begin(&mut self) {
         self.quiet = None;
         self.refused = None;
+    }
+
+    /// Takes in that an autonomous run has begun: it reboots by itself.
+    pub(in crate::app) const fn run_began(&mut self) {
+        self.mode = RebootMode::Auto;
+    }
+
+    /// Takes in that the mode was changed in the configuration.
+    pub(in crate::app) const fn mode_configured(&mut self, mode: RebootMode) {
+        self.mode = mode;
+    }
+
+    /// Notes that the agent of this session asks for a reboot.
+    pub(in crate::app) fn agent_asked(&mut self, session: SessionId, reason: String) {
+        self.wish = Some(Wish { session, reason });
+    }
+
+    /// Notes that the agent's process runs, with random values for the next reboot.
+    pub(in crate::app) fn agent_started(&mut self, new_ids: NewIds) {
+        self.new_ids = new_ids;
+        self.on(AttemptEvent::Spawned);
+    }
+
+    /// Notes that the agent's process has ended. Returns whether it was being ended.
+    pub(in crate::app) const fn process_ended(&mut self) -> bool {
+        self.ending.take().is_some()
     }
 
     /// Goes over to the next mode: manual → ask → auto → manual. A change of who decides counts from now on.

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 
 use crate::lineage::TokenTotals;
-use pitstop_transcript::{SessionId, Tokens};
+use pitstop_transcript::SessionId;
 
 /// The cost and the tokens of the present iteration.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -134,15 +134,6 @@ impl Figure for TokenTotals {
 
     fn at_least(self, other: Self) -> Self {
         self.with(other, u64::max)
-    }
-}
-
-impl TokenTotals {
-    pub(in crate::app) fn with(self, other: Self, of: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            input: Tokens(of(self.input.0, other.input.0)),
-            output: Tokens(of(self.output.0, other.output.0)),
-        }
     }
 }
 

@@ -156,13 +156,13 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
         tracing::info!(signal, "told to end");
     }
     // A signal asks an unattended run to end; elsewhere it means that the machine or the terminal goes.
-    let urgent = model.outside.quitting.is_some() || (signal.is_some() && !is_unattended(model));
-    if model.outside.quitting.is_none() {
+    let urgent = model.outside.quitting().is_some() || (signal.is_some() && !is_unattended(model));
+    if model.outside.quitting().is_none() {
         iteration::note_end(model, signal);
     }
     let reason = model
         .outside
-        .quitting
+        .quitting()
         .map_or(EndReason::Shutdown, |quitting| quitting.reason);
     if let Some(signal) = signal.filter(|_| !urgent) {
         model.info(format!(
@@ -185,7 +185,7 @@ pub fn quit_key(model: &mut Model) {
         .as_ref()
         .is_some_and(|run| !run.pilot.is_over());
     if (busy || runs || model.session.agent.has_draft() || scratchpad::is_unsaved(model))
-        && model.outside.quitting.is_none()
+        && model.outside.quitting().is_none()
         && model.view.overlay != Some(Overlay::Quit)
     {
         return model.view.open(Overlay::Quit);
@@ -246,7 +246,7 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
 /// counts at the next one.
 pub fn reconfigure(model: &mut Model, config: Config) {
     if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
-        model.reboot.mode = config.reboot.mode;
+        model.reboot.mode_configured(config.reboot.mode);
     }
     model.config = config;
     let settings = guard_settings(&model.config);

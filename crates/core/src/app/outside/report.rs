@@ -96,8 +96,8 @@ pub fn status(model: &Model) -> StatusReport {
         prompt_cache: cold_cache::report(model),
         run: autopilot::report(model),
         store_error: model.outside.store_error.clone(),
-        needs: model.outside.needs.iter().map(Need::report).collect(),
-        quitting: model.outside.quitting.is_some(),
+        needs: model.outside.needs().iter().map(Need::report).collect(),
+        quitting: model.outside.quitting().is_some(),
     }
 }
 
@@ -330,7 +330,7 @@ pub fn revision(text: &str) -> String {
 /// Returns the permission that the agent asks for.
 #[must_use]
 pub fn permission(model: &Model) -> Option<PermissionReport> {
-    let mut needs = model.outside.needs.iter();
+    let mut needs = model.outside.needs().iter();
     let need = needs.find(|need| need.kind == NeedKind::Permission)?;
     let question = model.session.agent.activity.question.as_ref()?;
     let permission = question.permission.as_ref()?;

@@ -62,9 +62,7 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
     let failing = body.failing_tests.as_deref().unwrap_or_default();
     let passing = body.passing_tests.as_deref().unwrap_or_default();
     let again = is_known(model, SeenBy::Report, total);
-    let tests = &mut model.draft.signalled.test_state;
-    let before = tests.clone();
-    tests.apply_report(&ReportedRun {
+    let run = ReportedRun {
         command: &command,
         runner: body.runner.as_deref(),
         directory: body.directory.as_deref(),
@@ -72,10 +70,8 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
         failed: total.failed,
         failing,
         passing,
-    });
-    if again {
-        tests.keep_changes(before);
-    }
+    };
+    model.draft.tests_reported(&run, again);
     let saved = tested(
         model,
         SeenBy::Report,
@@ -145,5 +141,5 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
             None => "everything is saved".to_owned(),
         },
     };
-    model.draft.saves.push((id, call, Reply::Saved(reply)));
+    model.draft.await_checkpoint(id, call, Reply::Saved(reply));
 }

@@ -23,22 +23,13 @@ use crate::app::{
 /// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as that of a reboot.
 /// `git` is the state of the directory that we are in.
 pub fn begin(model: &mut Model, checkpoint: &Checkpoint, git: &GitState) {
-    if let Ok(mut state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
-        // The files of the directory that we are in count.
-        state.forget_files();
-        if let Ok(requests) = Requests::deserialize(&checkpoint.state[REQUESTS]) {
-            let first = requests.first.as_ref().map(|said| said.text.trim());
-            // That text is the objective of last resort, and follows from the requests.
-            state
-                .current_objective
-                .take_if(|objective| Some(objective.text.as_str()) == first);
-            model.draft.requests = requests;
-        }
-        model.draft.signalled = state;
+    if let Ok(state) = serde_json::from_value::<PreservedState>(checkpoint.state.clone()) {
+        let requests = Requests::deserialize(&checkpoint.state[REQUESTS]);
+        model.draft.restore_state(state, requests.ok());
     }
-    model.draft.notes.restored = checkpoint.scratchpad.as_ref().map(checked);
-    if model.draft.notes.restored.is_none() {
-        return_to_sources(model);
+    match checkpoint.scratchpad.as_ref().map(checked) {
+        Some(saved) => model.draft.notes.await_author(saved),
+        None => return_to_sources(model),
     }
     let here = Place::of(&model.identity.project, git);
     let moved = checkpoint.place();

@@ -11,7 +11,7 @@ use crate::app::{
     draft::{scratchpad, signal},
     event::CallId,
     forecast,
-    model::{Model, reboot::Wish},
+    model::Model,
     outside::report,
     reboot,
     refusal::Refusal,
@@ -104,9 +104,8 @@ fn request_reboot(model: &mut Model, reason: &str) -> String {
     if reboot::wish(model).is_some() {
         return "you have asked already: go on working until the human decides".to_owned();
     }
-    model.reboot.wish = Some(Wish {
-        session: model.session.id,
-        reason: reason.to_owned(),
-    });
+    model
+        .reboot
+        .agent_asked(model.session.id, reason.to_owned());
     "asked: the human decides, go on working until then".to_owned()
 }

@@ -88,7 +88,7 @@ pub fn consider(model: &mut Model) {
         && model.reboot.mode != RebootMode::Manual
         && !model.reboot.paused
         && model.reboot.attempt.is_none()
-        && model.outside.quitting.is_none()
+        && model.outside.quitting().is_none()
         && model.session.agent.state != AgentState::Exited
         && !is_quiet(model)
         && !is_last(model);

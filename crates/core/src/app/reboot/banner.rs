@@ -48,7 +48,7 @@ pub enum Banner {
 /// Returns the banner that is on the screen now. The review shows everything itself.
 #[must_use]
 pub fn banner(model: &Model) -> Option<Banner> {
-    if model.outside.quitting.is_some() || model.view.overlay == Some(Overlay::Review) {
+    if model.outside.quitting().is_some() || model.view.overlay == Some(Overlay::Review) {
         return None;
     }
     if let Some(held) = &model.session.held_prompt {

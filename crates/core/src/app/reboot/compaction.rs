@@ -128,7 +128,7 @@ fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static s
         Some("it is held back by another way")
     } else if manual || model.reboot.paused {
         Some("reboots by themselves are off")
-    } else if model.outside.quitting.is_some() {
+    } else if model.outside.quitting().is_some() {
         Some("pitstop is quitting")
     } else {
         None

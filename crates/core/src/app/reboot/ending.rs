@@ -103,7 +103,7 @@ pub fn signal_over(model: &mut Model, epoch: u64) {
         ending.hopeless = true;
     }
     model.error("the agent's process cannot be ended, not even by SIGKILL");
-    let Some(quitting) = model.outside.quitting else {
+    let Some(quitting) = model.outside.quitting() else {
         return;
     };
     // Waiting would not help: the shell shows which process it is.

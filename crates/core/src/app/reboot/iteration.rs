@@ -11,7 +11,7 @@ use crate::app::{
         summary,
     },
     effect::{Effect, StartAgent},
-    model::{Model, progress::state_of, summaries::Summaries},
+    model::{Model, progress::state_of},
 };
 
 /// Starts the very first agent.
@@ -71,7 +71,7 @@ pub fn open_in_place(model: &mut Model, cause: Cause) {
     let parent = model.lineage.iterations().last().map(|last| last.iteration);
     let iteration = open_record(model, model.session.id, Some(cause), parent);
     model.session.begin_in_place(iteration);
-    model.draft.summary = Summaries::default();
+    model.draft.conversation_replaced();
 }
 
 /// Begins the record of the next iteration, and returns its number.
@@ -120,7 +120,7 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) {
     keep_turn(model);
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.
-    if closed || model.outside.quitting.is_some() {
+    if closed || model.outside.quitting().is_some() {
         save_iteration(model);
     }
 }

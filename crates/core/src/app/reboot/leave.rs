@@ -5,7 +5,7 @@ use crate::{api::wire::AgentState, lineage::EndReason};
 use crate::app::{
     draft::{carried, handoff, scratchpad, summary},
     effect::Effect,
-    model::{Model, Quitting},
+    model::Model,
     reboot::{self, ending, iteration::close_iteration},
 };
 
@@ -17,7 +17,7 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     reboot::abandon(model);
     summary::settle(model, "pitstop was left before the model had answered");
     model.view.close_any();
-    model.outside.quitting = Some(Quitting { code, reason });
+    model.outside.quit(code, reason);
     // An agent that never ran, or is gone, needs no ending.
     let ended =
         model.session.agent.process.is_none() && model.session.agent.state != AgentState::Starting;

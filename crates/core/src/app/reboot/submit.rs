@@ -83,7 +83,7 @@ pub(in crate::app) fn on(model: &mut Model, event: SubmissionEvent) {
         None | Some(SubmissionEnd::Over) => {}
         Some(SubmissionEnd::Failed(why)) => model.error(why),
         Some(SubmissionEnd::Filled(text)) => {
-            model.session.agent.draft = true;
+            model.session.agent.prompt_filled();
             unsent::put(model, &text);
         }
         Some(SubmissionEnd::NotFilled) => unsent::not_put(model),

@@ -94,7 +94,7 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     else {
         return None;
     };
-    if *session != model.session.id || model.outside.quitting.is_some() {
+    if *session != model.session.id || model.outside.quitting().is_some() {
         return None;
     }
     // Our mod answers what we have ordered, and no hook is called for it: where one is, the client would summarize.
@@ -120,7 +120,7 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
 
 /// Requests the reboot that takes the place of a compaction that was held back.
 fn replaced(model: &mut Model) {
-    if model.reboot.attempt.is_some() || model.outside.quitting.is_some() {
+    if model.reboot.attempt.is_some() || model.outside.quitting().is_some() {
         return;
     }
     let deferred = is_quiet(model);

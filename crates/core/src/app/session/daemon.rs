@@ -89,12 +89,12 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
     if sessions.is_empty() || model.session.agent.daemon.is_ending() {
         return false;
     }
-    if !was_ending && model.outside.quitting.is_none() && *exit == Exit::Code(0) {
+    if !was_ending && model.outside.quitting().is_none() && *exit == Exit::Code(0) {
         model.session.agent.daemon.goes_on = true;
         model.info("the session goes on in Claude Code's background: `claude agents` shows it");
         return false;
     }
-    let limit = match &model.outside.quitting {
+    let limit = match &model.outside.quitting() {
         Some(quitting) if quitting.code != 0 => URGENT,
         _ => LIMIT,
     };
@@ -123,8 +123,8 @@ pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) 
             "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
         );
         model.error(left.clone());
-        if model.outside.quitting.is_some() {
-            model.outside.left_running.push(left);
+        if model.outside.quitting().is_some() {
+            model.outside.leave_running([left]);
         }
     }
     Some(held)

@@ -15,7 +15,11 @@ const CALL_GAP: Duration = Duration::from_secs(2);
 /// own title: `89 % ! repo · ✳ Tests`.
 fn title(model: &Model) -> String {
     let figure = deciding_figure(model).map(|one| format!("{} % ", percent(one.percent)));
-    let needs = model.outside.needs.iter().any(|need| need.kind.is_urgent());
+    let needs = model
+        .outside
+        .needs()
+        .iter()
+        .any(|need| need.kind.is_urgent());
     let mark = if needs { "! " } else { "" };
     let project = model
         .identity
@@ -53,7 +57,7 @@ pub fn called(model: &mut Model, fact: ScreenFact) {
         model.info(format!("the agent says: {text}"));
     }
     // A person was called to its question already.
-    let mut needs = model.outside.needs.iter();
+    let mut needs = model.outside.needs().iter();
     if needs
         .any(|need| matches!(need.kind, NeedKind::Permission | NeedKind::Question) && need.called)
     {

@@ -58,7 +58,7 @@ pub fn gone(model: &mut Model, call: CallId) {
 
 /// Answers the permission for a person.
 pub fn decide(model: &mut Model, body: &PermissionBody) -> Result<(), Refusal> {
-    let mut needs = model.outside.needs.iter();
+    let mut needs = model.outside.needs().iter();
     let is_open = needs.any(|need| need.kind == NeedKind::Permission && need.id == body.id);
     let question = model.session.agent.activity.question.as_mut();
     let permission = question.and_then(|one| one.permission.as_mut());

@@ -26,13 +26,12 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
         return;
     }
     model.session.agent.process = Some(process);
-    model.reboot.new_ids = new_ids;
     if model.is_generic() {
         model.session.agent.state = AgentState::Idle;
     }
     // This is read before the reboot is notified of the process, which may end the attempt.
     let kept = undelivered(model);
-    model.reboot.on(AttemptEvent::Spawned);
+    model.reboot.agent_started(new_ids);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
     handoff::leave_edit(model);
     if let Some(body) = kept {
@@ -68,7 +67,7 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
         return;
     }
     model.session.agent.process = None;
-    let was_ending = model.reboot.ending.take().is_some();
+    let was_ending = model.reboot.process_ended();
     // An order that the process took and did not answer gets no answer any more.
     model
         .scratch
@@ -86,7 +85,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     host_output::ended(model);
     let attempt = model.reboot.attempt.as_ref();
     let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
-    let reason = if let Some(quitting) = model.outside.quitting {
+    let reason = if let Some(quitting) = model.outside.quitting() {
         quitting.reason
     } else if was_ending && rebooting {
         end_reason(model)
@@ -103,7 +102,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     if !rolled {
         close_iteration(model, reason);
     }
-    if let Some(quitting) = model.outside.quitting {
+    if let Some(quitting) = model.outside.quitting() {
         model.emit(Effect::Quit(quitting.code));
         return;
     }

@@ -49,7 +49,7 @@ pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, text: String
         return;
     }
     // What we type ourselves, for a run or a device, is not held up.
-    let ours = model.session.submission.is_open() || model.outside.quitting.is_some();
+    let ours = model.session.submission.is_open() || model.outside.quitting().is_some();
     let asks = model.session.asks_of_prompts && session == model.session.id && !ours;
     if !asks || cold_cache::costly(model).is_none() {
         let decision = Decision::Client;

@@ -301,7 +301,10 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     // What was typed was submitted, so nothing of it is left in the prompt.
     bench.prompted(OLD, "x");
     bench.said(OLD, "ALL DONE");
-    assert!(bench.model.outside.quitting.is_none(), "the person has it");
+    assert!(
+        bench.model.outside.quitting().is_none(),
+        "the person has it"
+    );
     let mut timers = Vec::new();
     let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
@@ -310,7 +313,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(10), &mut timers);
     assert!(
-        bench.model.outside.quitting.is_some(),
+        bench.model.outside.quitting().is_some(),
         "the stop phrase was not forgotten"
     );
 }
@@ -326,9 +329,9 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.prompt_box(PromptBox::Absent);
     bench.pass(Duration::from_secs(29), &mut timers);
-    assert!(bench.model.outside.quitting.is_none());
+    assert!(bench.model.outside.quitting().is_none());
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
-    assert!(bench.model.outside.quitting.is_some());
+    assert!(bench.model.outside.quitting().is_some());
     assert!(
         run_events(&effects)
             .iter()
@@ -363,7 +366,7 @@ fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
 
 #[test]
 fn cost_and_time_end_the_run_when_its_turn_is_over_or_the_next_session_would_begin() {
-    let code = |bench: &Bench| bench.model.outside.quitting.map(|one| one.code);
+    let code = |bench: &Bench| bench.model.outside.quitting().map(|one| one.code);
     let mut bench = run(plan());
     bench.status_line(50_000, 5.1, None);
     bench.tool_starts("Bash", "1");
@@ -420,7 +423,7 @@ fn the_last_iteration_is_used_up_and_not_rebooted() {
     bench.status_line(160_000, 1.0, None);
     assert_eq!(bench.step(), None, "it may end its turn");
     turn(&mut bench, "one");
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(3));
+    assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(3));
 }
 
 #[test]
@@ -484,7 +487,7 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
         assert_eq!(*bench.phase(), Phase::Working);
     }
     bench.left("ALL DONE", Background::default());
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(0));
+    assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(0));
 }
 
 #[test]
@@ -586,7 +589,7 @@ fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(MINUTE, &mut timers);
     assert!(pastes(&effects).is_empty() && enters(&effects) == 0);
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(4));
+    assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(4));
     let because = |event: &&RunEvent| matches!(event, RunEvent::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("prompt box"));
     assert!(run_events(&effects).iter().any(because), "{effects:?}");
 }
@@ -660,7 +663,7 @@ fn an_agent_that_shows_no_life_could_not_run() {
     let effects = bench.git();
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(91), &mut timers);
-    assert_eq!(bench.model.outside.quitting.map(|one| one.code), Some(5));
+    assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(5));
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn the_question_at_the_quit_key_offers_to_detach() {
     let effects = bench.press(KeyCode::Char('d'));
     assert!(effects.contains(&Effect::Detach), "{effects:?}");
     assert_eq!(bench.model.view.overlay, None);
-    assert!(bench.model.outside.quitting.is_none());
+    assert!(bench.model.outside.quitting().is_none());
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn quitting_ends_it_there_and_says_what_goes_on() {
         notice.contains("00aa") && notice.contains("claude stop"),
         "{notice}"
     );
-    assert_eq!(bench.model.outside.left_running.first(), Some(notice));
+    assert_eq!(bench.model.outside.left_running().first(), Some(notice));
 }
 
 #[test]

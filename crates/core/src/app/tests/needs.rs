@@ -31,18 +31,18 @@ fn a_question_is_called_once_and_taken_back_and_the_next_is_another() {
     bench.prompted(OLD, "work");
     let effects = bench.send(asks("Bash"));
     assert_eq!(calls(&effects), (vec![NeedKind::Question], vec![]));
-    let first = bench.model.outside.needs[0].clone();
+    let first = bench.model.outside.needs()[0].clone();
     assert_eq!((first.why.as_str(), first.called), ("Bash", true));
     // The client reports it twice.
     bench.wait(Duration::from_millis(400));
     let effects = bench.send(asks("Claude needs your permission to use Bash"));
     assert_eq!(calls(&effects), (vec![], vec![]));
-    assert_eq!(bench.model.outside.needs[0].id, first.id);
+    assert_eq!(bench.model.outside.needs()[0].id, first.id);
     let effects = bench.prompted(OLD, "more");
     assert_eq!(calls(&effects), (vec![], vec![NeedKind::Question]));
     let effects = bench.send(asks("Edit"));
     assert_eq!(calls(&effects), (vec![NeedKind::Question], vec![]));
-    assert_ne!(bench.model.outside.needs[0].id, first.id);
+    assert_ne!(bench.model.outside.needs()[0].id, first.id);
 }
 
 #[test]
@@ -51,7 +51,10 @@ fn a_reboot_waits_once_for_each_level_and_one_of_a_person_calls_nobody() {
     bench.prompted(OLD, "work");
     let effects = bench.used(155_000);
     assert_eq!(calls(&effects), (vec![NeedKind::Review], vec![]));
-    assert_eq!(bench.model.outside.needs[0].why, "the context is 86 % full");
+    assert_eq!(
+        bench.model.outside.needs()[0].why,
+        "the context is 86 % full"
+    );
     bench.turn_ended(OLD);
     let effects = bench.send(control(Control::Approve));
     assert_eq!(calls(&effects).1, [NeedKind::Review]);
@@ -62,7 +65,7 @@ fn a_reboot_waits_once_for_each_level_and_one_of_a_person_calls_nobody() {
     let effects = bench.press(KeyCode::F(5));
     assert_eq!(calls(&effects), (vec![], vec![]));
     assert_eq!(
-        bench.model.outside.needs[0].kind,
+        bench.model.outside.needs()[0].kind,
         NeedKind::Review,
         "but it is seen"
     );
@@ -143,7 +146,12 @@ fn answers(effects: &[Effect]) -> Vec<(u64, Reply)> {
 }
 
 fn decides(bench: &mut Bench, answer: PermissionAnswer) -> Vec<(u64, Reply)> {
-    let id = bench.model.outside.needs.first().map_or(99, |need| need.id);
+    let id = bench
+        .model
+        .outside
+        .needs()
+        .first()
+        .map_or(99, |need| need.id);
     let body = PermissionBody { id, answer };
     let order = Box::new(Control::Permission(body));
     let effects = bench.send(control(Control::From("Pixel".to_owned(), order)));
@@ -159,7 +167,7 @@ fn a_permission_is_answered_from_afar_once_and_by_whom_is_logged() {
         let (mut bench, effects) = asked(Some(5), permission("Bash", false));
         assert_eq!(calls(&effects), (vec![NeedKind::Permission], vec![]));
         assert_eq!(answers(&effects), [], "it is held");
-        let need = bench.model.outside.needs[0].clone();
+        let need = bench.model.outside.needs()[0].clone();
         assert!(need.answerable && !need.why.contains("cargo"), "{need:?}");
         let shown = report::permission(&bench.model).expect("a permission");
         assert_eq!((shown.id, shown.input.as_str()), (need.id, "cargo test"));
@@ -177,7 +185,7 @@ fn a_permission_is_answered_from_afar_once_and_by_whom_is_logged() {
             "{answered:?}"
         );
         assert_eq!(bench.model.session.agent.state, AgentState::Busy);
-        assert_eq!(bench.model.outside.needs, []);
+        assert_eq!(bench.model.outside.needs(), []);
         let log: Vec<_> = bench
             .model
             .view
@@ -226,7 +234,7 @@ fn what_is_more_than_yes_or_no_and_what_a_subagent_asks_is_not_held() {
         let (mut bench, effects) = asked(Some(5), request);
         assert_eq!(calls(&effects).0, [NeedKind::Permission]);
         assert_eq!(answers(&effects), [(5, Reply::Accepted)]);
-        assert!(!bench.model.outside.needs[0].answerable);
+        assert!(!bench.model.outside.needs()[0].answerable);
         let refused = decides(&mut bench, PermissionAnswer::Allow);
         assert!(matches!(refused[..], [(9, Reply::Refused { .. })]));
     }

@@ -194,7 +194,7 @@ fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
     bench.press(KeyCode::F(10));
     assert_eq!(bench.model.view.overlay, Some(Overlay::Quit));
     bench.press(KeyCode::Esc);
-    assert!(bench.model.outside.quitting.is_none());
+    assert!(bench.model.outside.quitting().is_none());
     // It is tried again until it goes.
     let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
     assert!(writes(&bench.send(Event::TimerFired(again))));

@@ -175,7 +175,7 @@ impl Reader {
                 let count = found["count"].parse().unwrap_or(0);
                 match found["word"].to_ascii_lowercase().as_str() {
                     "passed" | "xpassed" | "passing" | "pass" => {
-                        add_count(&mut self.now.passed, count)
+                        add_count(&mut self.now.passed, count);
                     }
                     "test" | "tests" | "example" | "examples" | "doctests" => {
                         *all = all.saturating_add(count);
