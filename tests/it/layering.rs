@@ -10,13 +10,14 @@ use std::{
 };
 
 /// Files and directories that may touch the world.
-const WORLD: [&str; 21] = [
+const WORLD: [&str; 22] = [
     "base/private_file.rs",
     "base/process.rs",
     "transcript/tail.rs",
     "terminal/pane/pty.rs",
     "terminal/pane/recording.rs",
-    "handoff/breakpoint/git.rs",
+    "handoff/breakpoint/git/directory.rs",
+    "handoff/breakpoint/git/runner.rs",
     "core/config/load.rs",
     "core/config/load/",
     "demo/",

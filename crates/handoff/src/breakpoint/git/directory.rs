@@ -1,0 +1,145 @@
+//! Reads what git keeps in its own directory: the operation in progress, the work trees, the logs of their heads.
+
+use std::{
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+};
+
+use chrono::DateTime;
+
+use super::{Commit, OtherTree, parse::parse_id};
+use pitstop_base::clean;
+
+/// Returns the operation that is in progress, according to the files that git keeps for it in its directory.
+pub(super) fn operation_in(directory: &Path) -> Option<String> {
+    const LONGEST: u64 = 256;
+    let has = |name: &str| directory.join(name).exists();
+    let line = |name: &str| {
+        let text = read_start(&directory.join(name), LONGEST)?;
+        let line = clean::name(text.split(|&byte| byte == b'\n').next()?);
+        Some(line).filter(|line| !line.is_empty())
+    };
+    let rebase = |place: &str, step: &str, last: &str| {
+        let of = line(&format!("{place}/head-name"));
+        let of = of.map_or_else(String::new, |name| {
+            format!(" of {}", name.strip_prefix("refs/heads/").unwrap_or(&name))
+        });
+        let step = line(&format!("{place}/{step}")).zip(line(&format!("{place}/{last}")));
+        let step = step.map_or_else(String::new, |(now, last)| format!(", step {now} of {last}"));
+        format!("{of}{step}")
+    };
+    if has("rebase-merge") {
+        return Some(format!("rebase{}", rebase("rebase-merge", "msgnum", "end")));
+    }
+    if has("rebase-apply") {
+        let applies = has("rebase-apply/applying");
+        let what = if applies {
+            "applying of patches"
+        } else {
+            "rebase"
+        };
+        return Some(format!("{what}{}", rebase("rebase-apply", "next", "last")));
+    }
+    let marks = [
+        ("MERGE_HEAD", "merge"),
+        ("CHERRY_PICK_HEAD", "cherry-pick"),
+        ("REVERT_HEAD", "revert"),
+        ("BISECT_LOG", "bisection"),
+    ];
+    let found = marks.into_iter().find(|(mark, _)| has(mark));
+    found.map(|(_, what)| what.to_owned())
+}
+
+/// Returns the top of the linked work tree that this git directory belongs to, as git records it there.
+pub(super) fn work_tree_of(directory: &Path) -> Option<String> {
+    const LONGEST: u64 = 4096;
+    let trees = directory.parent()?.file_name()?;
+    let text = read_start(&directory.join("gitdir"), LONGEST)?;
+    let top = text.trim_ascii_end().strip_suffix(b"/.git")?;
+    (trees == "worktrees" && top.starts_with(b"/")).then(|| clean::name(top))
+}
+
+/// Returns the work trees of the repository beside the one that this git directory belongs to.
+pub(super) fn other_trees(directory: &Path) -> Vec<OtherTree> {
+    const MOST: usize = 64;
+    let main = directory
+        .parent()
+        .filter(|trees| trees.ends_with("worktrees"));
+    let main = main.and_then(Path::parent);
+    let listed = std::fs::read_dir(main.unwrap_or(directory).join("worktrees"));
+    let linked = listed.into_iter().flatten().flatten().map(|one| one.path());
+    let linked = linked.filter(|one| one != directory).take(MOST);
+    let linked = linked.filter_map(|one| Some((work_tree_of(&one)?, one)));
+    // A bare repository has no work tree of its own.
+    let top = main
+        .filter(|main| main.ends_with(".git"))
+        .and_then(Path::parent);
+    let top = top.map(|top| clean::name(top.as_os_str().as_bytes()));
+    let main = top.zip(main.map(Path::to_owned));
+    let mut trees: Vec<OtherTree> = main.into_iter().chain(linked).map(other_tree).collect();
+    trees.sort_by(|a, b| a.top.cmp(&b.top));
+    trees
+}
+
+/// Reads the head of a work tree from the files in its git directory.
+fn other_tree((top, directory): (String, PathBuf)) -> OtherTree {
+    const LONGEST: u64 = 1024;
+    let head = read_start(&directory.join("HEAD"), LONGEST).unwrap_or_default();
+    let branch = head.trim_ascii_end().strip_prefix(b"ref: refs/heads/");
+    // Where git keeps the branches in tables, this file names none.
+    let branch = branch.map(clean::name).filter(|name| name != ".invalid");
+    let commits = read_end(&directory.join("logs/HEAD")).unwrap_or_default();
+    OtherTree {
+        top,
+        branch,
+        commits: logged_commits(&commits),
+    }
+}
+
+/// Parses the end of git's log of a head; returns the commits that were made there, newest first.
+///
+/// ```text
+///   <old id> <new id> name <mail> <seconds> <zone> TAB commit: subject
+/// ```
+pub(super) fn logged_commits(log: &[u8]) -> Vec<Commit> {
+    const MOST: usize = 5;
+    let commit = |line: &[u8]| {
+        let tab = line.iter().position(|&byte| byte == b'\t')?;
+        let mut fields = line[..tab].split(|&byte| byte == b' ');
+        let sha = parse_id(fields.nth(1)?)?;
+        let seconds = str::from_utf8(fields.nth_back(1)?).ok()?.parse().ok()?;
+        let said = clean::name(&line[tab + 1..]);
+        let (what, subject) = said.split_once(": ")?;
+        let made = ["commit", "cherry-pick", "revert"];
+        made.iter()
+            .any(|made| what.starts_with(made))
+            .then_some(())?;
+        Some(Commit {
+            sha,
+            subject: subject.chars().take(500).collect(),
+            at: DateTime::from_timestamp(seconds, 0)?,
+        })
+    };
+    let newest_first = log.rsplit(|&byte| byte == b'\n');
+    newest_first.filter_map(commit).take(MOST).collect()
+}
+
+/// Reads the first bytes of a file, at most so many.
+fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, most), &mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// Reads the last 8 KiB of a file.
+fn read_end(path: &Path) -> Option<Vec<u8>> {
+    const MOST: u64 = 8 * 1024;
+    let mut bytes = Vec::new();
+    let mut file = std::fs::File::open(path).ok()?;
+    let from = file.metadata().ok()?.len().saturating_sub(MOST);
+    io::Seek::seek(&mut file, io::SeekFrom::Start(from)).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, MOST), &mut bytes).ok()?;
+    Some(bytes)
+}

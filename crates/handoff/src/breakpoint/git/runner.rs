@@ -1,0 +1,353 @@
+//! Runs git, with every entry point closed that a repository may open, and bounded in time and output.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::{Child, Command},
+    time::{Instant, timeout_at},
+};
+
+use super::{
+    Changes, GitFacts, GitState, RunStart,
+    directory::{operation_in, other_trees, work_tree_of},
+    parse::{filters_in, parse_diff, parse_id, parse_log, parse_status},
+};
+use pitstop_base::clean;
+
+/// The time that git may take for all queries together; a cold cache on a large repository needs a second or two.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+
+/// The most output that git may print for one query, in bytes.
+const OUTPUT_CAP: usize = 4 * 1024 * 1024;
+
+/// The most of git's error output that is kept, in bytes.
+const COMPLAINT_CAP: usize = 16 * 1024;
+
+/// The most filters that are switched off one by one; a repository with more is not queried.
+const FILTERS_CAP: usize = 200;
+
+/// The id of the empty tree, which git knows in every repository.
+const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+
+/// Queries git for the state of `dir`, its last `commits` commits and the changes since the run began.
+pub async fn facts(dir: &Path, commits: usize, start: Option<&RunStart>) -> GitState {
+    let Some(program) = find_git() else {
+        return GitState::NoGit;
+    };
+    let mut runner = Runner {
+        program,
+        dir,
+        deadline: Instant::now() + TIME_LIMIT,
+        filters: Vec::new(),
+    };
+    match runner.query_facts(commits, start).await {
+        Ok(facts) => GitState::Facts(Box::new(facts)),
+        Err(GitError::NoRepository) => GitState::NoRepository,
+        Err(fault) => {
+            tracing::warn!(%fault, "git gave no facts");
+            GitState::Unreadable(fault.to_string())
+        }
+    }
+}
+
+/// The reason why git gave no answer.
+#[derive(Debug, thiserror::Error)]
+enum GitError {
+    #[error("not in a git repository")]
+    NoRepository,
+    #[error("git took longer than {} s", TIME_LIMIT.as_secs())]
+    TimedOut,
+    #[error("git could not be run: {0}")]
+    Io(#[from] io::Error),
+    #[error("git refused: {0}")]
+    Refused(String),
+    #[error("the repository's config is too large to be made safe")]
+    Untamable,
+}
+
+/// The reason why reading git's output ended early.
+enum Stopped {
+    Full,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The output of a run of git.
+struct Printed {
+    stdout: Vec<u8>,
+    truncated: bool,
+}
+
+struct Runner<'a> {
+    program: PathBuf,
+    dir: &'a Path,
+    deadline: Instant,
+    /// The names of the filters that the config defines.
+    filters: Vec<OsString>,
+}
+
+impl Runner<'_> {
+    async fn query_facts(
+        &mut self,
+        commits: usize,
+        start: Option<&RunStart>,
+    ) -> Result<GitFacts, GitError> {
+        let config = self
+            .run_git(&["config", "--list", "--name-only", "-z"])
+            .await?;
+        self.filters = filters_in(&config.stdout);
+        if config.truncated || self.filters.len() > FILTERS_CAP {
+            return Err(GitError::Untamable);
+        }
+        let status = self
+            .run_git(&[
+                "status",
+                "--porcelain=v2",
+                "--branch",
+                "-z",
+                "--untracked-files=all",
+                "--ignore-submodules=dirty",
+                "--no-ahead-behind",
+            ])
+            .await?;
+        let mut facts = parse_status(&status.stdout);
+        facts.truncated |= status.truncated;
+        let directory = self.run_git(&["rev-parse", "--absolute-git-dir"]).await?;
+        let directory = directory.stdout.trim_ascii_end();
+        let directory = Path::new(OsStr::from_bytes(directory));
+        facts.operation = operation_in(directory);
+        facts.work_tree = work_tree_of(directory);
+        facts.other_trees = other_trees(directory);
+        facts.head_log = directory.join("logs/HEAD");
+        if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
+            let count = format!("--max-count={commits}");
+            let log = self
+                .run_git(&[
+                    "log",
+                    "-z",
+                    &count,
+                    "--format=%H%x00%ct%x00%s",
+                    "--encoding=UTF-8",
+                    "--no-color",
+                    "--no-decorate",
+                    "--no-notes",
+                    "--no-mailmap",
+                    "--no-show-signature",
+                    head,
+                    "--",
+                ])
+                .await?;
+            facts.commits = parse_log(&log.stdout);
+        }
+        if let Some(start) = start {
+            facts.since_start = self.changes_since(start).await?;
+        }
+        Ok(facts)
+    }
+
+    /// Returns the changes since the run began. Git refuses if that commit is not known: in another repository, or after pruning.
+    async fn changes_since(&self, start: &RunStart) -> Result<Option<Changes>, GitError> {
+        let head = start.head.as_deref().unwrap_or(EMPTY_TREE);
+        let Some(head) = parse_id(head.as_bytes()) else {
+            return Ok(None);
+        };
+        let args = [
+            "diff",
+            "--name-status",
+            "-z",
+            "--find-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            &head,
+            "--",
+        ];
+        match self.run_git(&args).await {
+            Ok(diff) => Ok(Some(parse_diff(&diff.stdout))),
+            Err(GitError::Refused(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn run_git(&self, args: &[&str]) -> Result<Printed, GitError> {
+        let mut child = self.git_command(args).spawn()?;
+        let mut printed = Printed {
+            stdout: Vec::new(),
+            truncated: false,
+        };
+        let mut complaint = Vec::new();
+        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
+            return Err(io::Error::other("no pipes").into());
+        };
+        // Read both at once, else a full pipe of one blocks git while we wait for the other; and stop when stdout
+        // reaches its cap, because then git waits for us.
+        let reading = async {
+            tokio::try_join!(
+                async {
+                    if read_capped(stdout, &mut printed.stdout, OUTPUT_CAP).await? {
+                        return Err(Stopped::Full);
+                    }
+                    Ok(())
+                },
+                async { Ok(read_all(stderr, &mut complaint, COMPLAINT_CAP).await?) },
+            )
+        };
+        let read = timeout_at(self.deadline, reading).await;
+        if !matches!(read, Ok(Ok(_))) {
+            kill_group(&mut child).await;
+        }
+        match read {
+            Ok(Ok(_)) => {}
+            Ok(Err(Stopped::Full)) => {
+                printed.truncated = true;
+                return Ok(printed);
+            }
+            Ok(Err(Stopped::Io(error))) => return Err(error.into()),
+            Err(_) => return Err(GitError::TimedOut),
+        }
+        let Ok(status) = timeout_at(self.deadline, child.wait()).await else {
+            kill_group(&mut child).await;
+            return Err(GitError::TimedOut);
+        };
+        if status?.success() {
+            return Ok(printed);
+        }
+        let complaint = String::from_utf8_lossy(&complaint);
+        if complaint.contains("not a git repository") {
+            return Err(GitError::NoRepository);
+        }
+        let first = complaint.lines().next().unwrap_or("no reason given");
+        Err(GitError::Refused(
+            clean::one_line(first).chars().take(300).collect(),
+        ))
+    }
+
+    fn git_command(&self, args: &[&str]) -> Command {
+        const SETTINGS: [&str; 11] = [
+            "core.fsmonitor=",
+            "core.hooksPath=/dev/null",
+            "core.pager=cat",
+            "core.sshCommand=false",
+            "core.askPass=false",
+            "diff.external=",
+            "diff.ignoreSubmodules=dirty",
+            "log.showSignature=false",
+            "protocol.allow=never",
+            "safe.bareRepository=explicit",
+            "status.submoduleSummary=false",
+        ];
+        let mut command = Command::new(&self.program);
+        command.args(["--no-pager", "--no-optional-locks"]);
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.arg("-C").arg(self.dir).args(args);
+        command.env_clear();
+        for kept in ["HOME", "XDG_CONFIG_HOME"] {
+            if let Some(value) = env::var_os(kept) {
+                command.env(kept, value);
+            }
+        }
+        command
+            .env("PATH", absolute_path())
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            // A variable that is set but empty allows no protocol at all, whatever the config allows.
+            .env("GIT_ALLOW_PROTOCOL", "");
+        // Pass these by variables and not by `-c`, which cannot name a filter with an equals sign in it.
+        let mut count = 0;
+        for filter in &self.filters {
+            for (key, value) in [
+                ("clean", ""),
+                ("smudge", ""),
+                ("process", ""),
+                ("required", "false"),
+            ] {
+                let mut name = OsString::from("filter.");
+                name.push(filter);
+                name.push(".");
+                name.push(key);
+                command.env(format!("GIT_CONFIG_KEY_{count}"), name);
+                command.env(format!("GIT_CONFIG_VALUE_{count}"), value);
+                count += 1;
+            }
+        }
+        command
+            .env("GIT_CONFIG_COUNT", count.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Give it a process group of its own, so that all processes that it starts end with it.
+            .process_group(0)
+            .kill_on_drop(true);
+        command
+    }
+}
+
+/// Reads until the end or the cap, in bytes; returns whether there is more than the cap.
+async fn read_capped(
+    from: impl AsyncRead + Unpin,
+    into: &mut Vec<u8>,
+    cap: usize,
+) -> io::Result<bool> {
+    from.take(cap as u64 + 1).read_to_end(into).await?;
+    let full = into.len() > cap;
+    into.truncate(cap);
+    Ok(full)
+}
+
+/// Reads to the end, and keeps the bytes below the cap.
+pub async fn read_all(
+    mut from: impl AsyncRead + Unpin,
+    into: &mut Vec<u8>,
+    cap: usize,
+) -> io::Result<()> {
+    read_capped(&mut from, into, cap).await?;
+    tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+    Ok(())
+}
+
+async fn kill_group(child: &mut Child) {
+    let group = child
+        .id()
+        .and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
+    if let Some(group) = group
+        && let Err(error) =
+            rustix::process::kill_process_group(group, rustix::process::Signal::KILL)
+    {
+        tracing::warn!(%error, "cannot kill git's process group");
+    }
+    if let Err(error) = child.kill().await {
+        tracing::warn!(%error, "cannot reap git");
+    }
+}
+
+/// Returns the search path without relative entries: a relative one would let the repository supply its own `git`.
+fn absolute_path() -> OsString {
+    let path = env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let absolute = env::split_paths(&path).filter(|entry| entry.is_absolute());
+    env::join_paths(absolute).unwrap_or_default()
+}
+
+fn find_git() -> Option<PathBuf> {
+    env::split_paths(&absolute_path())
+        .map(|entry| entry.join("git"))
+        .find(|program| {
+            program.is_file()
+                && rustix::fs::access(program.as_path(), rustix::fs::Access::EXEC_OK).is_ok()
+        })
+}
