@@ -1,0 +1,332 @@
+use super::{
+    report::{FILES, FREE_NAMES},
+    *,
+};
+use serde_json::json;
+
+fn call(id: &str, tool: &str, input: &Value) -> Value {
+    json!({
+        "type": "assistant", "cwd": "/p", "gitBranch": "topic",
+        "message": { "content": [{ "type": "tool_use", "id": id, "name": tool, "input": input }] },
+    })
+}
+
+fn result(id: &str, text: &str, failed: bool, outcome: &Value) -> Value {
+    json!({
+        "type": "user", "toolUseResult": outcome,
+        "message": { "content": [
+            { "type": "tool_result", "tool_use_id": id, "content": text, "is_error": failed }
+        ] },
+    })
+}
+
+fn said(text: &str) -> Value {
+    json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": text }] } })
+}
+
+fn work(records: &[Value]) -> WorkAtHand {
+    let mut work = Work::default();
+    for record in records {
+        work.take_record(record);
+    }
+    work.report()
+}
+
+/// Takes a file that a tool has written, in an agent that is in a directory.
+fn wrote(work: &mut Work, cwd: &str, file: &str) {
+    let call = json!({"type": "tool_use", "id": file, "name": "Write", "input": {"file_path": file, "content": "x"}});
+    work.take_record(&json!({"type": "assistant", "cwd": cwd, "message": {"content": [call]}}));
+    let result = json!({"type": "tool_result", "tool_use_id": file, "content": "ok"});
+    work.take_record(&json!({"type": "user", "cwd": cwd, "message": {"content": [result]}}));
+}
+
+fn paths(work: &Work) -> Vec<String> {
+    let mut paths: Vec<_> = work
+        .report()
+        .files
+        .into_iter()
+        .map(|file| file.path)
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn a_file_is_named_as_the_agent_finds_it_from_the_work_tree_where_it_is() {
+    let tree = "/p/.claude/worktrees/moon";
+    let mut work = Work::default();
+    wrote(&mut work, "/p", "/p/src/tide.py");
+    wrote(&mut work, "/p", "/p/top.md");
+    wrote(&mut work, tree, "/p/.claude/worktrees/moon/src/moon.py");
+    // As a tool prints it, from a directory below.
+    let said = json!([{"type": "text", "text": "FAILED src/moon.py and src/dark.py"}]);
+    work.take_record(
+        &json!({"type": "assistant", "cwd": format!("{tree}/src"), "message": {"content": said}}),
+    );
+    assert_eq!(
+        paths(&work),
+        ["/p/src/tide.py", "/p/top.md", "src/dark.py", "src/moon.py"]
+    );
+    // The next session begins in the tree, and another one elsewhere.
+    let handoff = format!(
+        "pitstop handoff \u{b7} r \u{b7} iteration 1 \u{b7} 0a1b2c3d\n\n{WORK_HEADING}\n\n\
+        - /p/src/tide.py (changed, not committed)\n- src/moon.py:3 (changed): dark_nights\n\n\
+        {GIT_HEADING}\n\n- branch moon{IN_WORK_TREE}{tree}\n"
+    );
+    for (cwd, named) in [
+        (tree, ["/p/src/tide.py", "src/moon.py"]),
+        ("/p", [".claude/worktrees/moon/src/moon.py", "src/tide.py"]),
+    ] {
+        let mut next = Work::default();
+        next.take_record(&json!({"type": "user", "cwd": cwd, "message": {"content": handoff}}));
+        assert_eq!(paths(&next), named);
+        assert!(next.report().files.iter().all(|file| file.changed));
+    }
+    // It comes back.
+    wrote(&mut work, "/p", "/p/src/utc.py");
+    assert!(paths(&work).contains(&".claude/worktrees/moon/src/moon.py".to_owned()));
+}
+
+#[test]
+fn a_call_whose_session_ended_before_its_result_has_neither_failed_nor_worked() {
+    let mut work = Work::default();
+    let call = json!({"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "make"}});
+    work.take_record(&json!({"type": "assistant", "message": {"content": [call]}}));
+    let cut = format!("{CUT_CALL} the session ended before this call's result was recorded]");
+    let result =
+        json!({"type": "tool_result", "tool_use_id": "1", "content": cut, "is_error": true});
+    work.take_record(&json!({"type": "user", "message": {"content": [result]}}));
+    let said = json!([{"type": "text", "text": "No response requested."}]);
+    work.take_record(
+        &json!({"type": "assistant", "message": {"model": SYNTHETIC, "content": said}}),
+    );
+    let report = work.report();
+    assert!(report.is_in_turn && report.last_failure.is_none() && report.tried.is_empty());
+    assert!(report.last_words.is_empty());
+    let detail = crate::steps::Detail {
+        input: 100,
+        printed: 100,
+        failed: 100,
+    };
+    let mut said = std::collections::HashSet::new();
+    let steps = report.steps.iter();
+    let shown: String = steps.map(|step| step.show(&detail, &mut said)).collect();
+    assert_eq!(shown, "$ make\n  no result: the session ended first\n");
+}
+
+#[test]
+fn a_changed_file_stands_with_its_names_and_where_the_work_stopped() {
+    let report = work(&[
+        call("1", "Read", &json!({ "file_path": "/p/src/old_file.rs" })),
+        result("1", "fn read_all() {}", false, &json!({})),
+        call(
+            "2",
+            "Edit",
+            &json!({ "file_path": "/p/src/new_file.rs", "old_string": "same_name()", "new_string": "same_name(newName)" }),
+        ),
+        result(
+            "2",
+            "ok",
+            false,
+            &json!({ "structuredPatch": [{ "newStart": 7 }, { "newStart": 42 }] }),
+        ),
+    ]);
+    let [first, second] = report.files.as_slice() else {
+        panic!("{:?}", report.files);
+    };
+    assert_eq!(
+        (first.path.as_str(), first.changed, first.line),
+        ("src/new_file.rs", true, Some(42))
+    );
+    assert_eq!(first.names, ["newName", "same_name"]);
+    assert_eq!(
+        (second.path.as_str(), second.changed),
+        ("src/old_file.rs", false)
+    );
+    assert_eq!(second.names, ["read_all"]);
+    assert_eq!(report.references, ["branch topic"]);
+}
+
+#[test]
+fn a_file_beside_the_session_s_directory_is_named_from_there() {
+    let mut work = Work::default();
+    work.take_record(&json!({ "type": "user", "cwd": "/home/me/git/mono/packages/web", "message": { "content": "go" } }));
+    for (path, named) in [
+        ("/home/me/git/mono/packages/web/src/a.ts", "src/a.ts"),
+        (
+            "/home/me/git/mono/packages/shared/src/b.ts",
+            "../shared/src/b.ts",
+        ),
+        ("/home/me/git/mono/libs/c.ts", "../../libs/c.ts"),
+        ("/home/me/other/d.ts", "/home/me/other/d.ts"),
+        ("./e.ts", "e.ts"),
+    ] {
+        assert_eq!(work.places.relative_path(path), named);
+    }
+}
+
+#[test]
+fn notebooks_servers_tools_and_results_of_blocks_belong_to_their_file() {
+    let blocks = json!([{ "type": "text", "text": "\u{1b}[31mdef load_frame():\u{1b}[0m" }]);
+    let mut shown = result("3", "", false, &json!({}));
+    shown["message"]["content"][0]["content"] = blocks;
+    let report = work(&[
+        call(
+            "1",
+            "NotebookEdit",
+            &json!({ "notebook_path": "/p/nb/explore.ipynb", "new_source": "df = read_frame()" }),
+        ),
+        result("1", "ok", false, &json!({})),
+        call(
+            "2",
+            "mcp__files__write",
+            &json!({ "path": "src/main.go", "content": "func handleUpload() {}" }),
+        ),
+        result("2", "ok", false, &json!({})),
+        call("3", "Read", &json!({ "file_path": "/p/app/load.py" })),
+        shown,
+    ]);
+    let files: Vec<_> = report
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file.changed, file.names.clone()))
+        .collect();
+    let names = |name: &str| vec![name.to_owned()];
+    assert!(
+        files.contains(&("nb/explore.ipynb", true, names("read_frame"))),
+        "{files:?}"
+    );
+    assert!(
+        files.contains(&("src/main.go", false, names("handleUpload"))),
+        "{files:?}"
+    );
+    assert!(
+        files.contains(&("app/load.py", false, names("load_frame"))),
+        "{files:?}"
+    );
+}
+
+#[test]
+fn commands_of_other_runners_are_not_taken_for_the_same() {
+    let lines = [
+        "source .venv/bin/activate && python -m pytest -q",
+        "python -m mypy src",
+        "npm run build",
+        "npm run test -- --watch=false",
+        "pnpm --filter web test",
+        "go test ./a",
+        "go test ./b",
+    ];
+    let records: Vec<Value> = lines
+        .iter()
+        .map(|line| call("1", "Bash", &json!({ "command": line })))
+        .collect();
+    assert_eq!(
+        work(&records).commands,
+        [
+            "go test ./b",
+            "pnpm --filter web test",
+            "npm run test -- --watch=false",
+            "npm run build",
+            "python -m mypy src",
+            "source .venv/bin/activate && python -m pytest -q",
+        ]
+    );
+}
+
+#[test]
+fn what_was_used_last_stands_before_what_was_used_long_ago() {
+    let mut records = Vec::new();
+    for round in 0..60 {
+        records.push(said(&format!(
+            "Now file_{round:02}.rs with name_{round:02}x."
+        )));
+    }
+    let report = work(&records);
+    assert_eq!(report.files[0].path, "file_59.rs");
+    assert_eq!(report.names[0], "name_59x");
+    assert_eq!(report.files.len(), FILES);
+    assert_eq!(report.names.len(), FREE_NAMES);
+}
+
+#[test]
+fn a_command_stands_once_and_a_failure_until_it_works() {
+    let run = |id: &str, line: &str| call(id, "Bash", &json!({ "command": line }));
+    let mut records = vec![
+        run("1", "cd /p && cargo test 2>&1 | tail"),
+        result(
+            "1",
+            "test a ... ok\nerror: it broke\nmore",
+            true,
+            &json!({}),
+        ),
+        run("2", "make all"),
+        result("2", "No rule", true, &json!({})),
+        run("3", "cargo test"),
+    ];
+    let report = work(&records);
+    assert_eq!(report.commands, ["cargo test", "make all"]);
+    assert_eq!(report.last_failure.as_ref().unwrap().call, "make all");
+    assert_eq!(report.tried[0].lines, ["error: it broke"]);
+    records.push(result("3", "ok", false, &json!({})));
+    assert!(work(&records).tried.is_empty());
+}
+
+#[test]
+fn the_last_paragraphs_are_the_assistant_s_own() {
+    let report = work(&[
+        json!({ "type": "user", "message": { "content": "a prompt" } }),
+        said("one\n\ntwo\n\nthree"),
+        said("four\n\nfive"),
+    ]);
+    assert_eq!(report.last_words, ["two", "three", "four", "five"]);
+}
+
+#[test]
+fn the_latest_plan_stands_once() {
+    let plan = "I'll do it in steps:\n\n1. read\n2. write\n3. test";
+    let report = work(&[said("- a\n- b\n- c"), said(plan), said("Now reading.")]);
+    assert_eq!(report.plan.as_deref(), Some(plan));
+    assert_eq!(report.last_words, ["- a\n- b\n- c", "Now reading."]);
+}
+
+#[test]
+fn signals_are_neither_plan_nor_last_words() {
+    let report = work(&[
+        said(
+            "I'll go on with the parser.\n\nDONE: read it\n- TODO: test_parser\n- TODO: b\n- DECISION: c | d",
+        ),
+        said("SCRATCHPAD:\n## Next steps\n- a\n- b\n- c"),
+    ]);
+    assert_eq!(report.plan, None);
+    assert_eq!(report.last_words, ["I'll go on with the parser."]);
+    assert_eq!(report.names, ["test_parser"]);
+}
+
+#[test]
+fn a_flood_is_bounded_and_the_same_lines_give_the_same_report() {
+    let flood: Vec<Value> = (0..40)
+        .map(|round| {
+            let names = (0..1_000).map(|n| format!("flood_{round}_{n}"));
+            said(&names.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    let mut one = Work::default();
+    for record in &flood {
+        one.take_record(record);
+    }
+    assert!(one.names.len() <= KEPT + 1_000);
+    assert_eq!(one.report(), work(&flood));
+}
+
+#[test]
+fn hostile_records_change_nothing() {
+    for record in [
+        json!(null),
+        json!({ "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": 7 }] } }),
+        json!({ "type": "assistant", "message": { "content": [{ "type": "tool_use", "id": [], "name": {}, "input": [] }] } }),
+        json!({ "type": "assistant", "isSidechain": true, "message": { "content": "some_name" } }),
+    ] {
+        assert!(work(&[record]).is_empty());
+    }
+}
