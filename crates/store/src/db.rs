@@ -349,22 +349,30 @@ impl Db {
             // Older, or no schema at all, which reads as an error.
             Ok(_) | Err(_) => {}
         }
-        match self {
-            Self::Sqlite { pool, .. } => {
-                let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
-                sqlx::raw_sql(CREATE_VERSIONS).execute(&mut *change).await?;
+        // The two databases have transactions of two types.
+        macro_rules! take_steps {
+            ($change:ident) => {{
+                sqlx::raw_sql(CREATE_VERSIONS)
+                    .execute(&mut *$change)
+                    .await?;
                 let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
-                    .fetch_one(&mut *change)
+                    .fetch_one(&mut *$change)
                     .await?;
                 for (version, sql) in missing_steps(found)? {
-                    sqlx::raw_sql(sql).execute(&mut *change).await?;
+                    sqlx::raw_sql(sql).execute(&mut *$change).await?;
                     sqlx::query(WRITE_VERSION)
                         .bind(version)
                         .bind(moment::text(SystemTime::now().into()))
-                        .execute(&mut *change)
+                        .execute(&mut *$change)
                         .await?;
                 }
-                change.commit().await?;
+                $change.commit().await?;
+            }};
+        }
+        match self {
+            Self::Sqlite { pool, .. } => {
+                let mut change = pool.begin_with("BEGIN IMMEDIATE").await?;
+                take_steps!(change);
             }
             #[cfg(feature = "postgres")]
             Self::Postgres { pool, .. } => {
@@ -373,19 +381,7 @@ impl Db {
                     .bind(MIGRATION_LOCK)
                     .execute(&mut *change)
                     .await?;
-                sqlx::raw_sql(CREATE_VERSIONS).execute(&mut *change).await?;
-                let found: Option<i64> = sqlx::query_scalar(READ_VERSION)
-                    .fetch_one(&mut *change)
-                    .await?;
-                for (version, sql) in missing_steps(found)? {
-                    sqlx::raw_sql(sql).execute(&mut *change).await?;
-                    sqlx::query(WRITE_VERSION)
-                        .bind(version)
-                        .bind(moment::text(SystemTime::now().into()))
-                        .execute(&mut *change)
-                        .await?;
-                }
-                change.commit().await?;
+                take_steps!(change);
             }
         }
         Ok(())
