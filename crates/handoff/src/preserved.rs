@@ -229,17 +229,7 @@ impl PreservedState {
 
     /// Marks an item as done, which removes it from the items to do.
     pub fn mark_completed(&mut self, item: &str, origin: Origin) {
-        let item = Item::new(item, origin);
-        self.pending_items
-            .retain(|have| !is_same_item(&have.text, &item.text));
-        let listed = |have: &Item| is_same_item(&have.text, &item.text);
-        if item.text.is_empty() || self.completed_items.iter().any(listed) {
-            return;
-        }
-        if self.completed_items.len() >= KEPT_ITEMS {
-            self.completed_items.remove(0);
-        }
-        self.completed_items.push(item);
+        self.feed_list(std::iter::once(item), std::iter::empty(), origin);
     }
 
     /// Keeps a value under a key; an empty value removes the key. A value that only its key shows to be a secret is masked

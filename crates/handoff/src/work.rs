@@ -166,30 +166,9 @@ pub fn plan_section(work: &WorkAtHand) -> String {
 /// The amount of detail of the steps, in bytes, by their age: nearly all of the last ones, less of those before. The handoff bench
 /// decided between these and others: the output of old calls takes the room of calls and predicts less of what is used next.
 const DETAILS: [(usize, Detail); 3] = [
-    (
-        4,
-        Detail {
-            input: 1_600,
-            printed: 1_000,
-            failed: 1_000,
-        },
-    ),
-    (
-        12,
-        Detail {
-            input: 500,
-            printed: 240,
-            failed: 400,
-        },
-    ),
-    (
-        usize::MAX,
-        Detail {
-            input: 300,
-            printed: 0,
-            failed: 160,
-        },
-    ),
+    (4, Detail::new(1_600, 1_000, 1_000)),
+    (12, Detail::new(500, 240, 400)),
+    (usize::MAX, Detail::new(300, 0, 160)),
 ];
 
 /// Returns the last steps, the oldest first, in at most `room` bytes: the later ones at greater length.

@@ -90,6 +90,18 @@ pub struct Detail {
     pub failed: usize,
 }
 
+impl Detail {
+    /// Creates it from the most bytes of input, of output, and of the output of a failure.
+    #[must_use]
+    pub const fn new(input: usize, printed: usize, failed: usize) -> Self {
+        Self {
+            input,
+            printed,
+            failed,
+        }
+    }
+}
+
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
