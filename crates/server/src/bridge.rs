@@ -13,16 +13,14 @@ use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request as HttpRequest, State};
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use axum::http::StatusCode;
 use serde_json::json;
 use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::sleep_until;
 
 use super::Connection;
 use super::routes::{
-    Answered, HttpError, ServerState, accepted, connection_of, parse, read_body, send,
+    Answered, HttpError, ServerState, accepted, connection_of, exact, parse, read_body, send,
 };
 use pitstop_agent::bridge::{
     BridgeOrder, CompactBody, Decision, Fact, HelloBody, Invalid, OrderBody, OrderId, Orders,
@@ -323,11 +321,4 @@ async fn hold(
     })
     .await?;
     Ok(exact(&decided.unwrap_or(Decision::Wait)))
-}
-
-/// Returns an answer in JSON without masking: text for the prompt box or the conversation must arrive exactly.
-fn exact(value: &impl Serialize) -> Response {
-    // Plain data with text keys always becomes JSON.
-    let text = serde_json::to_string(value).unwrap_or_default();
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }

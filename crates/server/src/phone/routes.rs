@@ -29,7 +29,7 @@ use super::sessions::{self, Ask, Listed};
 use super::stream::Forward;
 use super::{Gateway, Host, page};
 use crate::BODY_LIMIT;
-use crate::routes::{Answered, HttpError, connection_of, parse, read_body, too_large};
+use crate::routes::{Answered, HttpError, connection_of, exact, parse, read_body, too_large};
 use pitstop_base::{clean, process};
 
 /// The name of the cookie.
@@ -267,7 +267,7 @@ async fn pair(State(state): State<PhoneState>, request: HttpRequest) -> Answered
         right: device.right,
         device: device.name.clone(),
     };
-    Ok(([(header::SET_COOKIE, cookie)], json(&reply)).into_response())
+    Ok(([(header::SET_COOKIE, cookie)], exact(&reply)).into_response())
 }
 
 fn broken(error: &DeviceError) -> HttpError {
@@ -277,13 +277,6 @@ fn broken(error: &DeviceError) -> HttpError {
         "the paired devices cannot be read or written",
         "the log of pitstop says why",
     )
-}
-
-/// Returns JSON as it is: the answer to a device that is paired holds its key, and a session has masked what it says.
-fn json(value: &impl Serialize) -> Response {
-    // Plain data with text keys always becomes JSON.
-    let text = serde_json::to_string(value).unwrap_or_default();
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
 fn not_paired() -> HttpError {
@@ -353,7 +346,7 @@ struct List {
 async fn list(State(state): State<PhoneState>, request: HttpRequest) -> Response {
     let device = sender(&request);
     let run_dirs = state.gateway.0.run_dirs.clone();
-    json(&List {
+    exact(&List {
         device: device.name.clone(),
         right: device.right,
         host: process::host_name(),
