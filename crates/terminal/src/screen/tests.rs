@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, sync::LazyLock};
 use proptest::prelude::*;
 
 use super::engine::{FACT_LIMIT, LINK_COUNT, ZERO_WIDTH_LIMIT};
+use super::feeding::FRAME_LIMIT;
 use super::*;
 use crate::{MouseTracking, Rgb};
 
