@@ -7,70 +7,24 @@
 //!
 //! A sequence's own bytes leave this file only as cleaned text of bounded length.
 
-use memchr::memchr;
+mod decode;
+mod facts;
+mod string_cap;
+
+use decode::capability_names;
+pub(super) use decode::decode_base64;
+pub use facts::{Mark, Progress, ScreenFact};
+use facts::{Notice, osc_fact};
+pub(super) use string_cap::StringCap;
+
 use vte::{Params, Parser, Perform};
 
 use super::screen::engine::{RUN, is_text};
-use pitstop_base::clean::stripped;
-
-/// The longest notification text, in characters; longer than any desktop shows.
-const NOTIFICATION_LIMIT: usize = 1024;
 
 /// The longest DCS query kept, in bytes. Real ones have a few dozen.
 const QUESTION_LIMIT: usize = 1024;
 
-/// The most capabilities that are answered for one query.
-const CAPABILITY_LIMIT: usize = 32;
-
 const ESC: u8 = 0x1b;
-
-/// A report of the child that is not a cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ScreenFact {
-    /// The title changed; the text is cleaned and has at most 256 characters.
-    Title(String),
-    /// The bell rang.
-    Bell,
-    /// The child wants this text in the clipboard (OSC 52).
-    ClipboardStore(String),
-    /// The child notifies the user (OSC 9, 99, 777); the text is cleaned.
-    Notification {
-        /// The heading; empty if none was given.
-        title: String,
-        /// The message; empty if none was given.
-        body: String,
-    },
-    /// The child shows its progress (OSC 9;4).
-    Progress(Progress),
-    /// A shell-integration mark (OSC 133).
-    Mark(Mark),
-}
-
-/// A task's progress as reported by OSC 9;4; percentages are 0 to 100.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// The child has no task in progress.
-    None,
-    /// A task in progress, this many percent done.
-    Percent(u8),
-    /// A task that failed at this many percent.
-    Error(u8),
-    /// A task in progress whose percentage is not known.
-    Indeterminate,
-    /// A task that is paused at this many percent.
-    Paused(u8),
-}
-
-/// The marks of OSC 133; `B`, where the command line begins, is not used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// `A`: a prompt begins.
-    PromptStart,
-    /// `C`: the command runs, its output begins.
-    OutputStart,
-    /// `D`: the command ended.
-    CommandEnd,
-}
 
 /// A sequence that the side channel has found, on which the screen must act where it stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,150 +147,8 @@ pub(super) fn says_overline(parameters: &[u8]) -> bool {
         .any(|one| matches!(one, b"53" | b"55"))
 }
 
-/// The longest OSC string let through, in bytes, which is the limit of tmux. The parser's own buffer has no
-/// bound, so an unterminated string would grow it for ever. Strings of the other kinds (DCS, APC,
-/// SOS, PM) are never buffered by the parser and need no cap.
-pub(super) const STRING_LIMIT: usize = 1 << 20;
-
-/// The gate in front of both parsers: it drops an OSC string that grows too long, up to its end, and each `ESC k` with the
-/// string after it, which neither parser knows to be a string.
-///
-/// `ESC k` is the title of a window of GNU screen, which prompts send because of a `TERM` that is not ours. It is not used as
-/// a title: tmux takes it as a window's name and by default does not either. It is not kept, so its length needs no cap.
-#[derive(Default)]
-pub(super) struct StringCap {
-    state: CapState,
-    length: usize,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum CapState {
-    #[default]
-    Outside,
-    AfterEscape,
-    InString,
-    Dropping,
-}
-
-/// The gate's decision about the next bytes.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Passage {
-    /// The number of bytes that the gate has handled.
-    pub consumed: usize,
-    /// The number of these bytes, from the start, that may pass.
-    pub passed: usize,
-    /// True if a string was too long: after the passed bytes the parsers must forget it.
-    pub overflow: bool,
-    /// True if a title is dropped: after the passed bytes the parsers wait for the rest of an ESC sequence and must be reset.
-    pub title: bool,
-}
-
 /// The length of the longest colour, `#rrrrggggbbbb`, in bytes.
 const COLOUR_LIMIT: usize = 13;
-
-impl StringCap {
-    /// Reports whether the next byte is outside any sequence.
-    pub(super) fn is_outside(&self) -> bool {
-        self.state == CapState::Outside
-    }
-
-    /// Examines the next bytes; the caller calls again with those that were not consumed.
-    pub(super) fn next(&mut self, bytes: &[u8]) -> Passage {
-        let mut at = 0;
-        while at < bytes.len() {
-            let rest = &bytes[at..];
-            match self.state {
-                CapState::Outside => match memchr(ESC, rest) {
-                    None => break,
-                    Some(text) => {
-                        at += text + 1;
-                        self.state = CapState::AfterEscape;
-                    }
-                },
-                // Nearly every sequence is of this kind.
-                CapState::AfterEscape if rest[0] == b'[' => {
-                    at += 1;
-                    self.state = CapState::Outside;
-                }
-                CapState::AfterEscape if rest[0] == b'k' => {
-                    self.state = CapState::Dropping;
-                    return Passage {
-                        consumed: at + 1,
-                        passed: at,
-                        title: true,
-                        ..Passage::default()
-                    };
-                }
-                CapState::AfterEscape => {
-                    at += 1;
-                    self.state = after_escape(rest[0]);
-                    self.length = 0;
-                }
-                CapState::InString => {
-                    let body = string_end(rest);
-                    self.length += body;
-                    if self.length > STRING_LIMIT {
-                        self.state = CapState::Dropping;
-                        return Passage {
-                            consumed: at + body,
-                            passed: at,
-                            overflow: true,
-                            ..Passage::default()
-                        };
-                    }
-                    at += body;
-                    if let Some(&end) = bytes.get(at) {
-                        at += 1;
-                        self.state = if end == ESC {
-                            CapState::AfterEscape
-                        } else {
-                            CapState::Outside
-                        };
-                    }
-                }
-                // This is only reached at the start of a call, because the arms that set this state return.
-                CapState::Dropping => {
-                    let body = string_end(rest);
-                    let end = rest.get(body);
-                    if end.is_some() {
-                        self.state = CapState::Outside;
-                    }
-                    if body == 0 && end == Some(&ESC) {
-                        continue;
-                    }
-                    let own_end = usize::from(end.is_some_and(|&byte| byte != ESC));
-                    return Passage {
-                        consumed: at + body + own_end,
-                        passed: at,
-                        ..Passage::default()
-                    };
-                }
-            }
-        }
-        Passage {
-            consumed: bytes.len(),
-            passed: bytes.len(),
-            ..Passage::default()
-        }
-    }
-}
-
-/// Returns the state after ESC and this byte. Controls and bytes that the parser ignores do not change it.
-fn after_escape(byte: u8) -> CapState {
-    match byte {
-        b']' => CapState::InString,
-        0x18 | 0x1a | 0x20..=0x7e => CapState::Outside,
-        _ => CapState::AfterEscape,
-    }
-}
-
-/// Returns the number of bytes before the one that ends an OSC string: BEL, ESC, CAN or SUB.
-fn string_end(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .position(|byte| matches!(*byte, 0x07 | 0x18 | 0x1a | ESC))
-        .unwrap_or(bytes.len())
-}
 
 struct Watch {
     /// True if the parser is certainly between sequences, so that text need not be parsed. It is set only by the
@@ -365,14 +177,6 @@ struct Question {
     capabilities: bool,
     body: Vec<u8>,
     overlong: bool,
-}
-
-/// A kitty notification (OSC 99) under construction.
-#[derive(Default)]
-struct Notice {
-    id: Vec<u8>,
-    title: String,
-    body: String,
 }
 
 impl Watch {
@@ -494,150 +298,6 @@ fn overline(params: &Params) -> Option<bool> {
         }
     }
     said
-}
-
-fn osc_fact(params: &[&[u8]], notice: &mut Notice) -> Option<ScreenFact> {
-    match params {
-        [b"9", b"4", rest @ ..] => progress(rest).map(ScreenFact::Progress),
-        // The other numbered forms of OSC 9 are ConEmu's own commands, not messages.
-        [b"9", number, _, ..] if number.len() <= 2 && number.iter().all(u8::is_ascii_digit) => None,
-        [b"9", text @ ..] if !text.is_empty() => Some(ScreenFact::Notification {
-            title: String::new(),
-            body: message(text),
-        }),
-        [b"777", b"notify", title, body @ ..] => Some(ScreenFact::Notification {
-            title: message(&[title]),
-            body: message(body),
-        }),
-        [b"99", metadata, payload @ ..] => notice.take(metadata, payload),
-        [b"133", b"A", ..] => Some(ScreenFact::Mark(Mark::PromptStart)),
-        [b"133", b"C", ..] => Some(ScreenFact::Mark(Mark::OutputStart)),
-        [b"133", b"D", ..] => Some(ScreenFact::Mark(Mark::CommandEnd)),
-        _ => None,
-    }
-}
-
-fn message(parts: &[&[u8]]) -> String {
-    stripped(
-        &String::from_utf8_lossy(&parts.join(&b';')),
-        NOTIFICATION_LIMIT,
-    )
-}
-
-fn progress(params: &[&[u8]]) -> Option<Progress> {
-    let percent = params.get(1).map_or(0, |text| percent(text));
-    match *params.first()? {
-        b"0" => Some(Progress::None),
-        b"1" => Some(Progress::Percent(percent)),
-        b"2" => Some(Progress::Error(percent)),
-        b"3" => Some(Progress::Indeterminate),
-        b"4" => Some(Progress::Paused(percent)),
-        _ => None,
-    }
-}
-
-/// Parses a percentage: a number above 100 of any length counts as 100, text that is not a number as 0.
-fn percent(text: &[u8]) -> u8 {
-    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-        return 0;
-    }
-    let number = str::from_utf8(text)
-        .ok()
-        .and_then(|text| text.parse::<u8>().ok());
-    number.unwrap_or(100).min(100)
-}
-
-impl Notice {
-    /// Takes one part of a kitty notification; the last part returns the whole.
-    fn take(&mut self, metadata: &[u8], payload: &[&[u8]]) -> Option<ScreenFact> {
-        let field = |name: &[u8]| {
-            metadata
-                .split(|&byte| byte == b':')
-                .find_map(|pair| pair.strip_prefix(name)?.strip_prefix(b"="))
-        };
-        let id = field(b"i").unwrap_or_default();
-        if self.id != id {
-            *self = Self {
-                id: id[..id.len().min(64)].to_vec(),
-                ..Self::default()
-            };
-        }
-        let raw = payload.join(&b';');
-        let bytes = if field(b"e") == Some(b"1") {
-            decode_base64(&raw)?
-        } else {
-            raw
-        };
-        let part = match field(b"p").unwrap_or(b"title") {
-            b"title" => &mut self.title,
-            b"body" => &mut self.body,
-            // Icons, buttons, queries, closing: only the text of a notification is used.
-            _ => return None,
-        };
-        let room = NOTIFICATION_LIMIT.saturating_sub(part.chars().count());
-        part.push_str(&stripped(&String::from_utf8_lossy(&bytes), room));
-        if field(b"d") == Some(b"0") {
-            return None;
-        }
-        let done = std::mem::take(self);
-        let empty = done.title.is_empty() && done.body.is_empty();
-        (!empty).then_some(ScreenFact::Notification {
-            title: done.title,
-            body: done.body,
-        })
-    }
-}
-
-fn capability_names(body: &[u8]) -> Vec<Vec<u8>> {
-    body.split(|&byte| byte == b';')
-        .take(CAPABILITY_LIMIT)
-        .map(|name| decode_hex(name).unwrap_or_default())
-        .collect()
-}
-
-fn decode_hex(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let (pairs, []) = text.as_chunks::<2>() else {
-        return None;
-    };
-    pairs
-        .iter()
-        .map(|[high, low]| Some((digit(*high)? * 16 + digit(*low)?) as u8))
-        .collect()
-}
-
-/// Decodes standard base64 with or without padding; returns `None` if it contains any other byte.
-///
-/// It is written here because the two uses of it (OSC 52 and OSC 99) do not justify a crate.
-pub(super) fn decode_base64(text: &[u8]) -> Option<Vec<u8>> {
-    let unpadded = text
-        .strip_suffix(b"==")
-        .or(text.strip_suffix(b"="))
-        .unwrap_or(text);
-    let mut bytes = Vec::with_capacity(unpadded.len() / 4 * 3 + 2);
-    for group in unpadded.chunks(4) {
-        if group.len() == 1 {
-            return None;
-        }
-        let mut bits = 0_u32;
-        for &symbol in group {
-            bits = bits << 6 | u32::from(base64_value(symbol)?);
-        }
-        bits <<= 6 * (4 - group.len());
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..group.len()]);
-    }
-    Some(bytes)
-}
-
-fn base64_value(symbol: u8) -> Option<u8> {
-    match symbol {
-        b'A'..=b'Z' => Some(symbol - b'A'),
-        b'a'..=b'z' => Some(symbol - b'a' + 26),
-        b'0'..=b'9' => Some(symbol - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -813,108 +473,5 @@ mod tests {
         );
         let overlong = [b"\x1bP$q".as_slice(), &[b'm'; 4096], b"\x1b\\"].concat();
         assert_eq!(findings(&overlong), []);
-    }
-
-    /// Returns the bytes that pass the gate, with `!` where the parsers had to forget, and `~` for a title.
-    fn through_the_gate(parts: &[&[u8]]) -> Vec<u8> {
-        let mut cap = StringCap::default();
-        let mut out = Vec::new();
-        for part in parts {
-            let mut rest = *part;
-            while !rest.is_empty() {
-                let passage = cap.next(rest);
-                out.extend_from_slice(&rest[..passage.passed]);
-                if passage.overflow {
-                    out.push(b'!');
-                }
-                if passage.title {
-                    out.push(b'~');
-                }
-                rest = &rest[passage.consumed..];
-            }
-        }
-        out
-    }
-
-    #[test]
-    fn an_endless_string_is_dropped_up_to_its_end() {
-        let block = vec![b'x'; 64 * 1024];
-        for end in [b"\x1b\\".as_slice(), b"\x07", b"\x18", b"\x1a"] {
-            let mut parts = vec![b"a\x1b]0;".as_slice()];
-            parts.extend(std::iter::repeat_n(block.as_slice(), 1024));
-            parts.extend([end, b"OK\x1b]0;t\x07".as_slice()]);
-            let out = through_the_gate(&parts);
-            let overflow = out
-                .iter()
-                .position(|&byte| byte == b'!')
-                .expect("an overflow");
-            assert!(overflow <= STRING_LIMIT + 8);
-            let after: &[u8] = &out[overflow + 1..];
-            let expected = if end[0] == ESC {
-                b"\x1b\\OK\x1b]0;t\x07".as_slice()
-            } else {
-                b"OK\x1b]0;t\x07"
-            };
-            assert_eq!(after, expected);
-        }
-    }
-
-    #[test]
-    fn what_is_short_enough_comes_through_unchanged() {
-        let long = [
-            b"\x1b]52;c;".as_slice(),
-            &vec![b'A'; STRING_LIMIT - 10],
-            b"\x07after",
-        ]
-        .concat();
-        assert_eq!(through_the_gate(&[&long]), long);
-        let other = [
-            b"\x1bP".as_slice(),
-            &vec![b'A'; 3 * STRING_LIMIT],
-            b"\x1b\\after",
-        ]
-        .concat();
-        assert_eq!(through_the_gate(&[&other]), other);
-        let tricky = b"\x1b\x1b]0;a\x1b]0;b\x18c\x1b(]x\x1b\x00]0;d\x07";
-        for cut in 0..tricky.len() {
-            assert_eq!(through_the_gate(&[&tricky[..cut], &tricky[cut..]]), tricky);
-        }
-    }
-
-    #[test]
-    fn a_title_of_screen_is_dropped_wherever_it_is_cut() {
-        for (bytes, passed) in [
-            (
-                b"a\x1bktitle\x1b\\b".as_slice(),
-                b"a\x1b~\x1b\\b".as_slice(),
-            ),
-            (b"a\x1bktitle\x07b\x1bk\x18c", b"a\x1b~b\x1b~c"),
-            (b"\x1bka\x1bkb\x1b[mc", b"\x1b~\x1b~\x1b[mc"),
-            (b"\x1b]0;t\x1bkx\x1b\\k", b"\x1b]0;t\x1b~\x1b\\k"),
-            // These have neither an introducer nor a title sequence.
-            (b"\x1b(k\x1b[kk", b"\x1b(k\x1b[kk"),
-        ] {
-            for cut in 0..=bytes.len() {
-                let found = through_the_gate(&[&bytes[..cut], &bytes[cut..]]);
-                assert_eq!(found, passed, "{bytes:?} cut at {cut}");
-            }
-            let single: Vec<&[u8]> = bytes.chunks(1).collect();
-            assert_eq!(through_the_gate(&single), passed, "{bytes:?} byte by byte");
-        }
-    }
-
-    #[test]
-    fn base64_is_read_strictly() {
-        assert_eq!(
-            decode_base64(b"aGVsbG8=").as_deref(),
-            Some(b"hello".as_slice())
-        );
-        assert_eq!(
-            decode_base64(b"aGVsbG8").as_deref(),
-            Some(b"hello".as_slice())
-        );
-        assert_eq!(decode_base64(b"").as_deref(), Some(b"".as_slice()));
-        assert_eq!(decode_base64(b"aGVs bG8="), None);
-        assert_eq!(decode_base64(b"a"), None);
     }
 }
