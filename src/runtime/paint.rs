@@ -398,7 +398,7 @@ mod tests {
             let cell = &mut buffer[(0, 0)];
             cell.set_char('x');
             cell.underline_color = Color::Rgb(9, 8, 7);
-            cell.modifier = extra::underlined(Modifier::empty(), Underline::Curly);
+            cell.modifier = extra::with_underline(Modifier::empty(), Underline::Curly);
         };
         let out = painted(ALL, Vec::new(), paint);
         assert!(out.contains("\x1b[4:3;58:2::9:8:7mx\x1b[0m"), "{out:?}");
@@ -410,8 +410,8 @@ mod tests {
     fn blinking_and_the_line_above_are_said_and_taken_back() {
         let out = painted(ALL, Vec::new(), |buffer| {
             buffer.set_string(0, 0, "abc", Style::new());
-            buffer[(0, 0)].modifier = extra::overlined(Modifier::SLOW_BLINK);
-            buffer[(1, 0)].modifier = extra::overlined(Modifier::empty());
+            buffer[(0, 0)].modifier = extra::with_overline(Modifier::SLOW_BLINK);
+            buffer[(1, 0)].modifier = extra::with_overline(Modifier::empty());
         });
         assert_eq!(out, "\x1b[1;1H\x1b[5;53ma\x1b[0;53mb\x1b[55mc");
     }
@@ -422,7 +422,7 @@ mod tests {
         let out = painted(ALL, runs, |buffer| {
             buffer.set_string(0, 0, "abcd", Style::new());
             for column in 1..=2 {
-                extra::link(&mut buffer[(column, 0)], 0xabc);
+                extra::mark_link(&mut buffer[(column, 0)], 0xabc);
             }
         });
         let wanted =
@@ -431,7 +431,7 @@ mod tests {
         // A target that is not passed on leaves the colour of the underline.
         let out = painted(ALL, vec![link(0xabc, "")], |buffer| {
             buffer.set_string(1, 0, "b", Style::new());
-            extra::link(&mut buffer[(1, 0)], 0xabc);
+            extra::mark_link(&mut buffer[(1, 0)], 0xabc);
         });
         assert!(!out.contains("\x1b]8") && out.contains("58:5:1"), "{out:?}");
     }
@@ -441,7 +441,7 @@ mod tests {
         let cell = |number| {
             let mut buffer = Buffer::empty(Rect::new(0, 0, 3, 1));
             buffer[(1, 0)].set_char('x');
-            extra::link(&mut buffer[(1, 0)], number);
+            extra::mark_link(&mut buffer[(1, 0)], number);
             buffer
         };
         assert_eq!(cell(1).diff(&cell(2)).len(), 1);

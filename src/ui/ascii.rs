@@ -4,21 +4,21 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 
 /// Replaces every sign that Pitstop draws; `pane` holds the cells of the hosted program, if they are seen.
-pub(super) fn replace(buf: &mut Buffer, pane: Option<Rect>) {
+pub(super) fn replace_signs(buf: &mut Buffer, pane: Option<Rect>) {
     let area = buf.area;
     for position in area.positions() {
         if pane.is_some_and(|pane| pane.contains(position)) {
             continue;
         }
         let cell = &mut buf[position];
-        if let Some(sign) = cell.symbol().chars().next().and_then(nearest) {
+        if let Some(sign) = cell.symbol().chars().next().and_then(nearest_ascii) {
             cell.set_char(sign);
         }
     }
 }
 
 /// Returns the nearest sign of ASCII, for one of Pitstop's own signs that is not ASCII.
-const fn nearest(c: char) -> Option<char> {
+const fn nearest_ascii(c: char) -> Option<char> {
     Some(match c {
         '─' | '━' | '┄' | '–' | '−' => '-',
         '│' | '┃' | '┤' | '▏' | '▎' | '‖' => '|',
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn signs_of_ours_become_ascii_and_the_panes_cells_stay() {
         let mut buf = Buffer::with_lines(["┏▸x┓", "┃█┃┃", "┗━━┛"]);
-        replace(&mut buf, Some(Rect::new(1, 1, 1, 1)));
+        replace_signs(&mut buf, Some(Rect::new(1, 1, 1, 1)));
         assert_eq!(buf, Buffer::with_lines(["+>x+", "|█||", "+--+"]));
     }
 }

@@ -54,24 +54,26 @@ impl Words {
 }
 
 /// Returns the banner in at most so many cells, beside the figure; none if no banner is due.
-pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
-    let words = words(model, false, theme)?;
-    Some(frame::row(fitted(&words, cells), words.style))
+pub(super) fn banner_line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+    let words = banner_words(model, false, theme)?;
+    Some(frame::row(fit_words(&words, cells), words.style))
 }
 
 /// Returns the number of cells of the banner with its keys.
-pub(super) fn least(model: &Model, theme: &Theme) -> usize {
-    words(model, false, theme).map_or(0, |words| text::width(&whole(&words.parts[..words.least])))
+pub(super) fn least_width(model: &Model, theme: &Theme) -> usize {
+    banner_words(model, false, theme).map_or(0, |words| {
+        text::width(&join_parts(&words.parts[..words.least]))
+    })
 }
 
 /// Joins parts as they are shown.
-fn whole(parts: &[String]) -> String {
+fn join_parts(parts: &[String]) -> String {
     format!(" {} ", parts.join(" · "))
 }
 
 /// Returns the banner in as few cells as it can be, where it shares its line.
-pub(super) fn short(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
-    let words = words(model, false, theme)?;
+pub(super) fn short_line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+    let words = banner_words(model, false, theme)?;
     let said = format!(" {} ", words.short);
     Some(frame::row(text::fit(&said, cells), words.style))
 }
@@ -82,16 +84,16 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     if pane.height < 2 {
         return;
     }
-    if let Some(words) = words(model, true, theme) {
-        let line = frame::row(fitted(&words, usize::from(room)), words.style);
+    if let Some(words) = banner_words(model, true, theme) {
+        let line = frame::row(fit_words(&words, usize::from(room)), words.style);
         buf.set_line(pane.x + 1, pane.bottom() - 1, &line, room);
     }
 }
 
 /// Returns as many parts as fit, or the short form.
-fn fitted(words: &Words, cells: usize) -> String {
+fn fit_words(words: &Words, cells: usize) -> String {
     for count in (words.least..=words.parts.len()).rev() {
-        let said = whole(&words.parts[..count]);
+        let said = join_parts(&words.parts[..count]);
         if text::width(&said) <= cells {
             return said;
         }
@@ -100,7 +102,7 @@ fn fitted(words: &Words, cells: usize) -> String {
 }
 
 /// Returns the words of the banner; `figure` is true if they must give the fill of the context too.
-fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
+fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
     let key = model.keys().hint(Action::Reboot).unwrap_or_default();
     Some(match reboot::banner(model)? {
         Banner::Asks => {
@@ -109,30 +111,30 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let urgent = matches!(attempt.cause, Cause::Threshold | Cause::ContextLimit);
             let needed = attempt.step() == Step::Review && urgent;
             let style = if needed { theme.bad } else { theme.accent };
-            let asks = asked(model, attempt.cause, figure);
-            let parts = answered(model, asks, "review", "defer");
+            let asks = asking_text(model, attempt.cause, figure);
+            let parts = with_answers(model, asks, "review", "defer");
             Words::loud(parts, format!("Reboot? {key}"), style)
         }
-        Banner::Holds(left) => held(model, left, theme),
+        Banner::Holds(left) => held_words(model, left, theme),
         Banner::Waits(blocks) => {
             let waits = if blocks.is_empty() {
                 "Automatic reboot: preparing the handoff".to_owned()
             } else {
-                format!("Automatic reboot waits {}", ends(&blocks))
+                format!("Automatic reboot waits {}", awaited_events(&blocks))
             };
-            let parts = answered(model, waits, "review", "defer");
+            let parts = with_answers(model, waits, "review", "defer");
             Words::loud(parts, "Reboot waits".to_owned(), theme.accent)
         }
         Banner::CountsDown(left) => {
             // A second that has begun is shown until it is over.
             let seconds = left.as_millis().div_ceil(1000);
             let said = format!("Rebooting in {seconds} s");
-            let mut parts = answered(model, said, "stops and reviews", "defers");
+            let mut parts = with_answers(model, said, "stops and reviews", "defers");
             parts.push("typing delays it".to_owned());
             let short = format!("Reboot in {seconds} s, {key} stops");
             Words::loud(parts, short, theme.accent)
         }
-        Banner::Quiet(reason, turns) => quiet(model, &reason, turns, theme),
+        Banner::Quiet(reason, turns) => quiet_words(model, &reason, turns, theme),
         Banner::Held(breaker) => {
             let said = format!("No automatic reboot: {breaker}");
             let mut parts = vec![said.clone()];
@@ -147,18 +149,18 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             }
         }
         Banner::Wished(reason) => {
-            let parts = answered(model, wish(&reason), "review", "defer");
+            let parts = with_answers(model, wish_text(&reason), "review", "defer");
             Words::loud(parts, format!("Agent asks: reboot? {key}"), theme.accent)
         }
         Banner::Refused(why) => {
             let said = format!("Reboot refused: {}", text::safe(&why));
-            let parts = answered(model, said.clone(), "tries again", "defers");
+            let parts = with_answers(model, said.clone(), "tries again", "defers");
             Words {
                 least: 1,
                 ..Words::loud(parts, said, theme.bad)
             }
         }
-        Banner::ColdCache(cache) => cold(model, &cache, theme),
+        Banner::ColdCache(cache) => cold_cache_words(model, &cache, theme),
         Banner::HoldsPrompt(cache, left) => holds_prompt(model, &cache, left, theme),
         Banner::AwaitsStep => {
             let mut parts = vec!["Reboot at the agent's next step".to_owned()];
@@ -170,7 +172,7 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         }
         Banner::Approved(blocks) => {
             let mut parts = vec![
-                format!("Reboot approved, waits {}", ends(&blocks)),
+                format!("Reboot approved, waits {}", awaited_events(&blocks)),
                 format!("{key} Enter goes ahead at once"),
             ];
             parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
@@ -180,14 +182,14 @@ fn words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
 }
 
 /// Returns the text, followed by the effects of the keys for a reboot and for deferring it.
-fn answered(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<String> {
+fn with_answers(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<String> {
     let reboot = model.keys().hint_to(Action::Reboot, reboot);
     let defer = model.keys().hint_to(Action::Defer, defer);
     std::iter::once(said).chain(reboot).chain(defer).collect()
 }
 
 /// Returns what the next prompt costs with a cold cache, and what it would cost in a fresh session.
-fn cold(model: &Model, cache: &CacheReport, theme: &Theme) -> Words {
+fn cold_cache_words(model: &Model, cache: &CacheReport, theme: &Theme) -> Words {
     let since = cache.expires_at.map_or_else(String::new, |at| {
         format!(" since {}", model.now.local(at).format("%H:%M"))
     });
@@ -221,7 +223,7 @@ fn holds_prompt(model: &Model, cache: &CacheReport, left: Duration, theme: &Them
 }
 
 /// Returns the agent's request with its reason.
-fn wish(reason: &str) -> String {
+fn wish_text(reason: &str) -> String {
     let reason = pitstop_base::clean::one_line(reason);
     if reason.is_empty() {
         return "The agent asks for a reboot".to_owned();
@@ -232,15 +234,15 @@ fn wish(reason: &str) -> String {
 
 /// Returns the words for a client that waits in a compaction. Both answers are named wherever there is room for a word; the
 /// reason for the compaction comes next.
-fn held(model: &Model, left: Duration, theme: &Theme) -> Words {
+fn held_words(model: &Model, left: Duration, theme: &Theme) -> Words {
     let seconds = left.as_millis().div_ceil(1000);
     let said = match model.config.guard.unanswered {
         Unanswered::Client => format!("Claude compacts in {seconds} s"),
         Unanswered::Handoff => format!("The handoff replaces a compaction in {seconds} s"),
     };
-    let mut parts = answered(model, said, "review", "allow");
+    let mut parts = with_answers(model, said, "review", "allow");
     let least = parts.len();
-    parts.extend(reason(model).map(str::to_owned));
+    parts.extend(compaction_reason(model).map(str::to_owned));
     let answers = [Action::Reboot, Action::Defer].into_iter();
     let answers: Vec<_> = answers
         .filter_map(|action| model.keys().hint(action))
@@ -253,7 +255,7 @@ fn held(model: &Model, left: Duration, theme: &Theme) -> Words {
 }
 
 /// Returns the reason why the client compacts, as far as that is known.
-pub(super) fn reason(model: &Model) -> Option<&'static str> {
+pub(super) fn compaction_reason(model: &Model) -> Option<&'static str> {
     let cause = model.reboot.attempt.as_ref()?.cause;
     match (cause, model.session.agent.state) {
         (Cause::CompactCommand, _) => Some("/compact was typed"),
@@ -264,7 +266,7 @@ pub(super) fn reason(model: &Model) -> Option<&'static str> {
 }
 
 /// Returns the reason why no reboot begins by itself for now.
-fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Words {
+fn quiet_words(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Words {
     let what = match reason {
         QuietReason::Deferred => "Reboot deferred".to_owned(),
         QuietReason::Cancelled => "Not now".to_owned(),
@@ -286,7 +288,7 @@ fn quiet(model: &Model, reason: &QuietReason, turns: u32, theme: &Theme) -> Word
 }
 
 /// Returns the reason why a person is asked.
-fn asked(model: &Model, cause: Cause, figure: bool) -> String {
+fn asking_text(model: &Model, cause: Cause, figure: bool) -> String {
     match cause {
         Cause::ContextLimit => "Reboot needed: the context window is full".to_owned(),
         Cause::Breakpoint => {
@@ -306,7 +308,7 @@ fn asked(model: &Model, cause: Cause, figure: bool) -> String {
 }
 
 /// Returns the events that have to happen first, in words: `for the turn to end, for you to stop typing`.
-pub(super) fn ends(blocks: &[Block]) -> String {
+pub(super) fn awaited_events(blocks: &[Block]) -> String {
     let words = blocks.iter().map(|block| match block {
         Block::Turn => "for the turn to end",
         Block::Unknown => "until it is known what the agent does",

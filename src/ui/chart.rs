@@ -80,8 +80,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     frame::foot(buf, area, &["c what fills it", "Esc close"], "", theme);
     let room = usize::from(inner.width).saturating_sub(SCALE + 1);
     let named = if room < NAMED { 0 } else { NAME };
-    let fitted = fitted(teeth(model), room - named);
-    let legend = legend(model, &fitted, usize::from(inner.width), theme);
+    let fitted = fit_teeth(list_teeth(model), room - named);
+    let legend = legend_rows(model, &fitted, usize::from(inner.width), theme);
     let teeth = fitted.teeth;
     let rows = usize::from(inner.height).saturating_sub(2 + legend.len());
     if teeth.is_empty() || room < 8 || rows < 3 {
@@ -94,8 +94,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
         .session
         .guard
         .assess(model.used().unwrap_or(Tokens(0)));
-    let mut lines = bars(&teeth, &assessed, rows, room, theme);
-    lines.extend(names(&teeth, theme));
+    let mut lines = bar_rows(&teeth, &assessed, rows, room, theme);
+    lines.extend(name_rows(&teeth, theme));
     lines.extend(legend);
     frame::rows(buf, inner, &lines);
 }
@@ -112,24 +112,24 @@ struct Fitted {
 }
 
 /// Returns the iterations of this run, oldest first, with a column for each turn.
-fn teeth(model: &Model) -> Vec<Tooth> {
+fn list_teeth(model: &Model) -> Vec<Tooth> {
     let teeth = model.lineage.iterations().iter().map(|iteration| Tooth {
         number: format!("#{}", iteration.iteration),
         has_ended: !iteration.is_open(),
         cost: cost_of(iteration, model),
-        columns: turns(model, iteration),
+        columns: turn_columns(model, iteration),
     });
     teeth.filter(|tooth| !tooth.columns.is_empty()).collect()
 }
 
 /// Returns a column for each turn of an iteration.
-fn turns(model: &Model, iteration: &Iteration) -> Vec<Column> {
+fn turn_columns(model: &Model, iteration: &Iteration) -> Vec<Column> {
     let known = |used: Tokens| Column { used, known: true };
     let kept = model.turns.of(iteration.iteration);
     let kept: Vec<Column> = kept.map(known).collect();
     if !iteration.is_open() {
         return if kept.is_empty() {
-            past(iteration)
+            past_columns(iteration)
         } else {
             kept
         };
@@ -144,7 +144,7 @@ fn turns(model: &Model, iteration: &Iteration) -> Vec<Column> {
 }
 
 /// Returns the columns of an iteration of which the first and the last figure are known.
-fn past(iteration: &Iteration) -> Vec<Column> {
+fn past_columns(iteration: &Iteration) -> Vec<Column> {
     let Some(end) = iteration.tokens_at_end else {
         return Vec::new();
     };
@@ -160,7 +160,7 @@ fn past(iteration: &Iteration) -> Vec<Column> {
 }
 
 /// Fits the iterations into so many cells, all of them if there is a cell for each.
-fn fitted(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
+fn fit_teeth(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
     let most = room / NARROWEST;
     let left_out = teeth.len().saturating_sub(most);
     teeth.drain(..left_out);
@@ -184,7 +184,7 @@ fn fitted(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
     let gaps = |tooth: &Tooth| tooth.columns.iter().any(|column| !column.known);
     let has_gaps = teeth.iter().any(gaps);
     for tooth in &mut teeth {
-        let grouped = tooth.columns.chunks(turns).map(highest);
+        let grouped = tooth.columns.chunks(turns).map(highest_column);
         tooth.columns = grouped
             .flat_map(|one| std::iter::repeat_n(one, wide))
             .collect();
@@ -198,7 +198,7 @@ fn fitted(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
 }
 
 /// Returns one column in place of several.
-fn highest(columns: &[Column]) -> Column {
+fn highest_column(columns: &[Column]) -> Column {
     let used = columns.iter().map(|column| column.used).max();
     Column {
         used: used.unwrap_or(Tokens(0)),
@@ -206,7 +206,7 @@ fn highest(columns: &[Column]) -> Column {
     }
 }
 
-fn bars(
+fn bar_rows(
     teeth: &[Tooth],
     assessed: &Assessment,
     rows: usize,
@@ -241,7 +241,7 @@ fn bars(
             let mut drawn = 0;
             for tooth in teeth {
                 for column in &tooth.columns {
-                    let sign = cell(*column, top, row, rows, line.map(|(_, _, at)| *at));
+                    let sign = cell_sign(*column, top, row, rows, line.map(|(_, _, at)| *at));
                     let style = if tooth.has_ended || matches!(sign, "┄" | DOT) {
                         theme.dim
                     } else {
@@ -273,7 +273,13 @@ fn bars(
 const DOT: &str = "·";
 
 /// Returns the sign of a column in a row, in which a line may lie.
-fn cell(column: Column, top: u64, row: usize, rows: usize, line: Option<Tokens>) -> &'static str {
+fn cell_sign(
+    column: Column,
+    top: u64,
+    row: usize,
+    rows: usize,
+    line: Option<Tokens>,
+) -> &'static str {
     let eighths = (column.used.0 as f64 / top as f64 * (rows * 8) as f64) as usize;
     let below = (rows - 1 - row) * 8;
     let blank = if line.is_some() { "┄" } else { " " };
@@ -292,7 +298,7 @@ fn cell(column: Column, top: u64, row: usize, rows: usize, line: Option<Tokens>)
 }
 
 /// Returns the number and the cost below each tooth.
-fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
+fn name_rows(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
     let blank = " ".repeat(SCALE - 1);
     let mut numbers = vec![Span::styled(
         format!("{:>width$} ┴", "0", width = SCALE - 1),
@@ -313,9 +319,9 @@ fn names(teeth: &[Tooth], theme: &Theme) -> [Line<'static>; 2] {
     [Line::from(numbers), Line::from(costs)]
 }
 
-fn legend(model: &Model, fitted: &Fitted, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn legend_rows(model: &Model, fitted: &Fitted, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let now = model.current_iteration();
-    let turns = now.map_or(0, |iteration| turns(model, iteration).len());
+    let turns = now.map_or(0, |iteration| turn_columns(model, iteration).len());
     let mut said = vec![format!("{} in this iteration", text::count(turns, "turn"))];
     if let Some(cost) = cost::per_turn(model) {
         said.push(format!("{} a turn now", text::dollars(cost.now)));

@@ -30,7 +30,7 @@ const FIGURE: usize = 7;
 
 /// Draws the page over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, theme: &Theme) {
-    let rows = categories(model);
+    let rows = reported_categories(model);
     let used = Category::of_kind(rows, CategoryKind::Used);
     let all: u64 = used.iter().map(|row| row.tokens.0).sum();
     let name = format!("What fills the window · {}", text::tokens(Tokens(all)));
@@ -43,7 +43,14 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     }
     let widest = used.iter().map(|row| text::width(&row.name)).max();
     for row in used {
-        lines.push(category(row, all, widest.unwrap_or(0), cells, model, theme));
+        lines.push(category_line(
+            row,
+            all,
+            widest.unwrap_or(0),
+            cells,
+            model,
+            theme,
+        ));
         lines.extend(row.parts.iter().map(|part| {
             let said = format!(
                 "   {:>FIGURE$}  {}",
@@ -70,14 +77,14 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
 }
 
 /// Returns the client's categories, as it last reported them.
-fn categories(model: &Model) -> &[Category] {
+fn reported_categories(model: &Model) -> &[Category] {
     let reported = model.session.agent.bridge.of(model.session.id);
     let usage = reported.and_then(|reported| reported.usage.as_ref());
     usage.map_or(&[], |usage| &usage.categories)
 }
 
 /// Returns the line of a category.
-fn category(
+fn category_line(
     row: &Category,
     all: u64,
     widest: usize,

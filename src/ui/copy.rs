@@ -17,7 +17,7 @@ use pitstop_terminal::{copy::CopyMark, screen::Screen};
 use super::{frame, hover, text, theme::Theme};
 
 /// Marks the found and the selected cells of the pane.
-pub(super) fn marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme) {
+pub(super) fn draw_marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme) {
     let area = area.intersection(buf.area);
     screen.for_each_mark(|row, first, last, mark| {
         let style = match mark {
@@ -29,14 +29,14 @@ pub(super) fn marks(buf: &mut Buffer, area: Rect, screen: &Screen, theme: &Theme
         }
         for column in first..=last.min(area.width - 1) {
             if let Some(cell) = buf.cell_mut((area.x + column, area.y + row)) {
-                lay(cell, style);
+                lay_mark(cell, style);
             }
         }
     });
 }
 
 /// Lays a mark over the child's own ground, which would else show through where it is inverse.
-fn lay(cell: &mut ratatui::buffer::Cell, style: Style) {
+fn lay_mark(cell: &mut ratatui::buffer::Cell, style: Style) {
     if style.add_modifier.contains(Modifier::REVERSED) {
         cell.modifier.toggle(Modifier::REVERSED);
         return;
@@ -50,7 +50,7 @@ fn lay(cell: &mut ratatui::buffer::Cell, style: Style) {
 }
 
 /// Returns the place of the view, and whether there is new output: `−123 of 456 · new output below`.
-pub(super) fn place(screen: &Screen) -> String {
+pub(super) fn view_place(screen: &Screen) -> String {
     let (offset, history) = (screen.scroll_offset(), screen.history_len());
     let mut place = if offset == 0 {
         "at the end".to_owned()
@@ -64,7 +64,7 @@ pub(super) fn place(screen: &Screen) -> String {
 }
 
 /// Returns the footer while the pane is read, with more beside it where there is room.
-pub(super) fn footer(
+pub(super) fn footer_line(
     model: &Model,
     screen: &Screen,
     cells: usize,
@@ -74,12 +74,12 @@ pub(super) fn footer(
     let copy = model.view.copy.as_ref()?;
     Some(match &copy.search {
         Some(search) => search_line(search, copy, cells, theme),
-        None => status(model, copy, screen, cells, beside(), theme),
+        None => status_line(model, copy, screen, cells, beside(), theme),
     })
 }
 
 /// Returns the column of the cursor in the footer while a search is typed.
-pub(super) fn cursor(model: &Model, cells: u16) -> Option<u16> {
+pub(super) fn search_cursor(model: &Model, cells: u16) -> Option<u16> {
     let search = model.view.copy_search()?;
     let shown = text::safe(&search.pattern);
     let column = text::width(text::tail(&shown, search_room(cells.into()))) as u16 + 2;
@@ -112,7 +112,7 @@ fn search_line(search: &SearchLine, copy: &CopyMode, cells: usize, theme: &Theme
     line
 }
 
-fn status(
+fn status_line(
     model: &Model,
     copy: &CopyMode,
     screen: &Screen,
@@ -139,7 +139,7 @@ fn status(
     let said = copy.said.as_deref().map(text::safe);
     let parts = [
         (said, theme.accent),
-        (Some(place(screen).into()), theme.text),
+        (Some(view_place(screen).into()), theme.text),
     ];
     for (part, style) in parts {
         let left = cells.saturating_sub(line.width() + 3);
@@ -148,14 +148,14 @@ fn status(
             line.push_span(Span::styled(text::fit(&part, left).into_owned(), style));
         }
     }
-    let keys = hints(model, copy, cells, theme).width() + 4;
+    let keys = key_hints(model, copy, cells, theme).width() + 4;
     for part in beside {
         if line.width() + 3 + part.width() + keys <= cells {
             line.push_span(Span::styled(" · ", theme.dim));
             line.push_span(part);
         }
     }
-    let hints = hints(model, copy, cells.saturating_sub(line.width() + 2), theme);
+    let hints = key_hints(model, copy, cells.saturating_sub(line.width() + 2), theme);
     // The hints of the footer end a cell before its end, here too.
     let gap = cells.saturating_sub(line.width() + hints.width() + 1);
     line.push_span(Span::raw(" ".repeat(gap)));
@@ -163,7 +163,7 @@ fn status(
     line
 }
 
-fn hints(model: &Model, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
+fn key_hints(model: &Model, copy: &CopyMode, cells: usize, theme: &Theme) -> Line<'static> {
     let help = model.keys().hint_to(Action::Help, "help");
     let mut wanted = match copy.selecting {
         Some(_) => vec!["y copy", "/ search", "Esc unselect"],

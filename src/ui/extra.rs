@@ -41,7 +41,7 @@ pub struct LinkRun {
 }
 
 /// Returns the modifier with this kind of underline.
-pub fn underlined(modifier: Modifier, kind: Underline) -> Modifier {
+pub fn with_underline(modifier: Modifier, kind: Underline) -> Modifier {
     let number: u16 = match kind {
         Underline::None => return modifier,
         Underline::Single => 0,
@@ -63,7 +63,7 @@ pub fn underline_number(modifier: Modifier) -> u16 {
 }
 
 /// Returns the modifier with a line above the text.
-pub fn overlined(modifier: Modifier) -> Modifier {
+pub fn with_overline(modifier: Modifier) -> Modifier {
     Modifier::from_bits_retain(modifier.bits() | OVERLINE_BIT)
 }
 
@@ -91,7 +91,7 @@ pub fn span_apart(cell: &Cell) -> usize {
 }
 
 /// Marks a cell as part of a link.
-pub fn link(cell: &mut Cell, number: u32) {
+pub fn mark_link(cell: &mut Cell, number: u32) {
     cell.modifier = Modifier::from_bits_retain(cell.modifier.bits() | LINK_BIT);
     let [_, r, g, b] = number.to_be_bytes();
     cell.underline_color = Color::Rgb(r, g, b);
@@ -110,7 +110,7 @@ pub fn run_at(runs: &[LinkRun], at: Position) -> Option<&LinkRun> {
 }
 
 /// Returns a number for a link, from its target and the child's own id for it (FNV-1a).
-pub fn number(target: &str, id: &str) -> u32 {
+pub fn link_number(target: &str, id: &str) -> u32 {
     let bytes = target.bytes().chain([0xff]).chain(id.bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
@@ -184,7 +184,7 @@ mod tests {
             (Underline::Dashed, 5),
         ];
         for (kind, number) in kinds {
-            let modifier = underlined(Modifier::BOLD, kind);
+            let modifier = with_underline(Modifier::BOLD, kind);
             assert_eq!(underline_number(modifier), number);
             assert_eq!(modifier.contains(Modifier::UNDERLINED), number > 0);
             assert!(modifier.contains(Modifier::BOLD));

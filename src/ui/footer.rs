@@ -45,11 +45,11 @@ pub(super) fn draw(
     }
     let cells = usize::from(area.width);
     let beside = || beside_copy(model, layout, theme);
-    let copied = copy::footer(model, screen, cells, beside, theme);
+    let copied = copy::footer_line(model, screen, cells, beside, theme);
     if !layout.bordered && !model.view.prefixed && hover::target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
         let searches = model.view.copy_search().is_some();
-        if !searches && banner(buf, layout, model, copied.as_ref(), theme) {
+        if !searches && draw_banner(buf, layout, model, copied.as_ref(), theme) {
             return;
         }
     }
@@ -57,7 +57,7 @@ pub(super) fn draw(
         buf.set_line(area.x, area.y, &line, area.width);
         return;
     }
-    let latest = latest(model, theme);
+    let latest = latest_message(model, theme);
     // Without a border of the pane, the tour has the line for itself.
     let tours = !layout.bordered && latest.is_none() && !model.view.prefixed;
     if let Some(line) = tour::line(model, cells, theme).filter(|_| tours) {
@@ -67,7 +67,7 @@ pub(super) fn draw(
     let wanted = latest
         .as_ref()
         .map_or(0, |latest| text::width(&latest.content) + 3);
-    let left = frame::cut(left(layout, model, screen, wanted, theme), cells);
+    let left = frame::cut(left_parts(layout, model, screen, wanted, theme), cells);
     let used = left.width();
     buf.set_line(area.x, area.y, &left, area.width);
 
@@ -79,7 +79,7 @@ pub(super) fn draw(
         0
     };
     let least = help.min(cells.saturating_sub(used + 2));
-    let hints = hints(model, layout, theme, room.max(least));
+    let hints = hints_line(model, layout, theme, room.max(least));
     let hint_cells = hints.width();
     if hint_cells > 0 {
         let x = area.right() - hint_cells as u16;
@@ -95,7 +95,7 @@ pub(super) fn draw(
 }
 
 /// Reports whether the context panel, if there is one, lies below this overlay, without its figure being shown in it.
-const fn covers(overlay: Option<Overlay>) -> bool {
+const fn covers_gauge(overlay: Option<Overlay>) -> bool {
     matches!(
         overlay,
         Some(Overlay::Help { .. } | Overlay::Messages { .. } | Overlay::Replay { .. })
@@ -104,7 +104,7 @@ const fn covers(overlay: Option<Overlay>) -> bool {
 
 /// Returns the parts that are shown beside copy mode, as far as there is room for them.
 fn beside_copy(model: &Model, layout: &Layout, theme: &Theme) -> Vec<Span<'static>> {
-    let mut beside = vec![Span::styled(state(model), state_style(model, theme))];
+    let mut beside = vec![Span::styled(state_label(model), state_style(model, theme))];
     if layout.strip {
         beside.extend(gauge::words(model, theme));
     }
@@ -112,7 +112,7 @@ fn beside_copy(model: &Model, layout: &Layout, theme: &Theme) -> Vec<Span<'stati
 }
 
 /// Returns the parts that are always shown, beside a message that wants so many cells.
-fn left(
+fn left_parts(
     layout: &Layout,
     model: &Model,
     screen: &Screen,
@@ -121,7 +121,7 @@ fn left(
 ) -> Line<'static> {
     let cells = usize::from(layout.footer.width);
     let mut left: Vec<Span<'static>> = vec![Span::raw(" ")];
-    if layout.strip || covers(model.view.overlay) {
+    if layout.strip || covers_gauge(model.view.overlay) {
         let room = match cells {
             100.. => 32,
             _ => (cells / 4).clamp(12, 24),
@@ -130,8 +130,8 @@ fn left(
         left.push(Span::styled(" · ", theme.dim));
     }
     left.extend([
-        Span::styled(state(model), state_style(model, theme)),
-        Span::styled(progress(model), theme.dim),
+        Span::styled(state_label(model), state_style(model, theme)),
+        Span::styled(progress_label(model), theme.dim),
     ]);
     // The notice goes after a while; that something is not on the disk does not.
     left.extend(unsaved_data(model).map(|text| Span::styled(format!(" · {text}"), theme.bad)));
@@ -140,7 +140,7 @@ fn left(
         left.push(Span::styled(" ·", theme.dim));
         left.push(Span::styled(mark, theme.accent));
     }
-    let decided = Span::styled(reboots(model), theme.dim);
+    let decided = Span::styled(mode_label(model), theme.dim);
     let mut parts = run::parts(model, theme);
     // A link's target needs its room whole more than this does.
     let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
@@ -148,7 +148,7 @@ fn left(
     if !parts.is_empty() {
         parts.push(decided);
     } else if !moment::is_under_way(model)
-        && width(&left) + 3 + decided.width() + wanted.min(40) + target <= cells
+        && spans_width(&left) + 3 + decided.width() + wanted.min(40) + target <= cells
     {
         left.extend([Span::styled(" · ", theme.dim), decided]);
     }
@@ -157,16 +157,16 @@ fn left(
     }
     // A new message is worth more than the parts that are always shown.
     let reserved = wanted.min(cells / 2);
-    let mut used = width(&left);
+    let mut used = spans_width(&left);
     // The first hints keep their place: a person who watches a run may know no key yet.
     let pause = hint_cells(model, Action::Pause, run::pause_does(model));
     let keys = hint_cells(model, Action::Help, "help") + pause;
     for part in parts {
         let part = [Span::styled(" · ", theme.dim), part];
-        if used + width(&part) + reserved.max(keys) > cells {
+        if used + spans_width(&part) + reserved.max(keys) > cells {
             break;
         }
-        used += width(&part);
+        used += spans_width(&part);
         left.extend(part);
     }
     Line::from(left)
@@ -186,7 +186,7 @@ fn unsaved_data(model: &Model) -> impl Iterator<Item = &'static str> {
 
 /// Draws the footer with the banner of a reboot, where the pane has no border for it; false if no banner is due. A notice
 /// has its time beside it, and so has copy mode, while the banner is cut to a word.
-fn banner(
+fn draw_banner(
     buf: &mut Buffer,
     layout: &Layout,
     model: &Model,
@@ -206,13 +206,13 @@ fn banner(
             left.extend(gauge::strip(model, theme, 15).spans);
         }
         // The agent's state gives way where the banner would not be whole, and so does the rest before a compaction.
-        let state = format!(" · {}", state(model));
+        let state = format!(" · {}", state_label(model));
         if compaction::is_held(model) {
             let help = hint_cells(model, Action::Help, "help");
-            let room = cells.saturating_sub(banner::least(model, theme) + 1 + help);
-            if width(&left) > room {
+            let room = cells.saturating_sub(banner::least_width(model, theme) + 1 + help);
+            if spans_width(&left) > room {
                 left.truncate(1);
-            } else if width(&left) + text::width(&state) <= room {
+            } else if spans_width(&left) + text::width(&state) <= room {
                 left.push(Span::styled(state, state_style(model, theme)));
             }
         } else if cells >= 60 {
@@ -224,18 +224,18 @@ fn banner(
         }
         let left = frame::cut(Line::from(left), cells);
         let room = cells.saturating_sub(left.width());
-        let Some(line) = banner::line(model, room, theme) else {
+        let Some(line) = banner::banner_line(model, room, theme) else {
             return false;
         };
         buf.set_line(area.x, area.y, &left, area.width);
         buf.set_line(area.x + left.width() as u16, area.y, &line, room as u16);
         let rest = room.saturating_sub(line.width() + 2);
-        let hints = hints(model, layout, theme, rest);
+        let hints = hints_line(model, layout, theme, rest);
         let wide = hints.width() as u16;
         buf.set_line(area.right() - wide, area.y, &hints, wide);
         return true;
     };
-    let Some(short) = banner::short(model, cells / 2, theme) else {
+    let Some(short) = banner::short_line(model, cells / 2, theme) else {
         return false;
     };
     let mut left = Line::default();
@@ -261,7 +261,7 @@ fn with_target(
     theme: &Theme,
 ) -> Vec<Span<'static>> {
     let least = hover::least(target);
-    let mut room = cells.saturating_sub(width(&left));
+    let mut room = cells.saturating_sub(spans_width(&left));
     if least + reserved <= room {
         room -= reserved;
     } else if least > room {
@@ -272,18 +272,18 @@ fn with_target(
     left
 }
 
-fn width(spans: &[Span<'_>]) -> usize {
+fn spans_width(spans: &[Span<'_>]) -> usize {
     spans.iter().map(|span| text::width(&span.content)).sum()
 }
 
 /// Returns the mode that decides on reboots: not to be taken for the client's own permission mode, which is on the same
 /// screen.
-fn reboots(model: &Model) -> String {
+fn mode_label(model: &Model) -> String {
     let paused = if model.reboot.paused { " (paused)" } else { "" };
     format!("reboots: {}{paused}", model.reboot.mode.name())
 }
 
-fn state(model: &Model) -> String {
+fn state_label(model: &Model) -> String {
     if model.outside.quitting().is_some() {
         return "quitting".to_owned();
     }
@@ -300,7 +300,7 @@ fn state(model: &Model) -> String {
 }
 
 /// Returns the progress that the agent reports: ` 42 %`.
-fn progress(model: &Model) -> String {
+fn progress_label(model: &Model) -> String {
     match model.session.agent.progress {
         None | Some(Progress::None) => String::new(),
         Some(Progress::Percent(percent)) => format!(" {percent} %"),
@@ -321,7 +321,7 @@ fn state_style(model: &Model, theme: &Theme) -> ratatui::style::Style {
 
 /// Returns the reboot under way, unless something has gone wrong since its step began; else the newest notice, else the
 /// reason why an autonomous run is held up.
-fn latest(model: &Model, theme: &Theme) -> Option<Span<'static>> {
+fn latest_message(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     if let Some(step) = reboot_step(model) {
         return Some(Span::styled(step, theme.accent));
     }
@@ -390,7 +390,7 @@ fn reboot_step(model: &Model) -> Option<String> {
 }
 
 /// Returns the keys that have an effect now, the most useful first.
-fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)> {
+fn wanted_keys(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)> {
     let key = |action: Action, word| Some((action, model.keys().hint(action)?, word));
     // A question takes any key for its answer.
     if model.view.overlay == Some(Overlay::Quit) {
@@ -412,7 +412,7 @@ fn wanted(model: &Model, layout: &Layout) -> Vec<(Action, String, &'static str)>
         key(Action::Help, "help"),
         key(Action::Pause, run::pause_does(model)).filter(|_| has_run),
         key(Action::Reboot, "reboot").filter(|_| asks),
-        panels(model).filter(|_| !all),
+        panel_keys(model).filter(|_| !all),
         key(Action::Zoom, "zoom").filter(|_| zooms),
         key(Action::FocusNext, "focus"),
         key(Action::Mode, "ask/auto").filter(|_| reboots),
@@ -428,7 +428,7 @@ fn hint_cells(model: &Model, action: Action, word: &str) -> usize {
 }
 
 /// Returns `F3/4/6 panels`: the keys of the panels that are not in sight.
-fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
+fn panel_keys(model: &Model) -> Option<(Action, String, &'static str)> {
     let actions = [Action::Scratchpad, Action::Handoff, Action::History];
     let keys = actions.into_iter();
     let keys: Vec<String> = keys.filter_map(|one| model.keys().hint(one)).collect();
@@ -444,7 +444,7 @@ fn panels(model: &Model) -> Option<(Action, String, &'static str)> {
 }
 
 /// Returns the most useful keys that fit, or the keys that the prefix waits for.
-fn hints(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'static> {
+fn hints_line(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'static> {
     if model.view.prefixed {
         let prefix = model.keys().prefix().label();
         let mut said = format!(" {prefix} … then a key, ? for help ");
@@ -456,7 +456,7 @@ fn hints(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'s
     }
     let mut shown: Vec<(usize, String, &str)> = Vec::new();
     let mut used = 1;
-    for (action, key, word) in wanted(model, layout) {
+    for (action, key, word) in wanted_keys(model, layout) {
         let wide = text::width(&key) + 1 + word.len() + usize::from(!shown.is_empty()) * 2;
         if used + wide > cells {
             break;

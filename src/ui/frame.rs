@@ -73,7 +73,7 @@ pub(super) fn cut(line: Line<'static>, cells: usize) -> Line<'static> {
 }
 
 /// Writes into the top border, at its right end, if the title leaves room.
-pub(super) fn corner(buf: &mut Buffer, area: Rect, line: &Line<'static>) {
+pub(super) fn write_corner(buf: &mut Buffer, area: Rect, line: &Line<'static>) {
     let wide = line.width() as u16;
     if area.height == 0 || wide + 2 > area.width {
         return;
@@ -97,17 +97,17 @@ pub(super) fn foot<H: AsRef<str>>(
     let room = usize::from(area.width - 2);
     let mut left = room;
     // The reader's place matters less than the first key and the way out.
-    let needed = least(hints) + 2;
+    let needed = least_width(hints) + 2;
     let fits = text::width(mark) + 2 + needed.min(room) <= room || hints.is_empty();
     if !mark.is_empty() && text::width(mark) + 2 <= room && fits {
-        let mark = framed(row(mark, theme.dim));
+        let mark = pad_line(row(mark, theme.dim));
         let wide = mark.width() as u16;
         buf.set_line(area.right() - 1 - wide, y, &mark, wide);
         left -= usize::from(wide);
     }
     let line = hint_line(hints, left.saturating_sub(2), theme);
     if line.width() > 0 && left > 4 {
-        let line = framed(line);
+        let line = pad_line(line);
         buf.set_line(area.x + 1, y, &line, left as u16);
     }
 }
@@ -127,7 +127,7 @@ fn is_way_out(hint: &str) -> bool {
 }
 
 /// Returns the number of cells of the first hint and the way out.
-fn least<H: AsRef<str>>(hints: &[H]) -> usize {
+fn least_width<H: AsRef<str>>(hints: &[H]) -> usize {
     let mut hints = hints.iter().map(AsRef::as_ref);
     let first = hints.next().map_or(0, text::width);
     let rest = hints.find(|hint| is_way_out(hint));
@@ -168,7 +168,11 @@ fn hint_runs<'a>(
 }
 
 /// Returns hints in the text of a box, wrapped.
-pub(super) fn keys<H: AsRef<str>>(hints: &[H], cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub(super) fn hint_rows<H: AsRef<str>>(
+    hints: &[H],
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let runs: Vec<_> = hint_runs(hints.iter().map(AsRef::as_ref), theme).collect();
     text::wrap(&runs, &text::Lead::default(), cells)
 }
@@ -192,7 +196,7 @@ pub(super) fn key_length(hint: &str) -> usize {
 }
 
 /// Returns a line with a blank on each side, in its own weight and not that of the border around it.
-fn framed(mut line: Line<'static>) -> Line<'static> {
+fn pad_line(mut line: Line<'static>) -> Line<'static> {
     for span in &mut line.spans {
         if !span.style.add_modifier.contains(Modifier::BOLD) {
             span.style = span.style.remove_modifier(Modifier::BOLD);
@@ -204,7 +208,7 @@ fn framed(mut line: Line<'static>) -> Line<'static> {
 }
 
 /// Returns the place of a window in its document: `↑↓ 40/340`, or an empty text if all of it is seen.
-pub(super) fn position(window: &Window, document: &str) -> String {
+pub(super) fn window_mark(window: &Window, document: &str) -> String {
     window.mark(memchr::memchr_iter(b'\n', document.as_bytes()).count() + 1)
 }
 
@@ -216,7 +220,7 @@ pub(super) fn rows(buf: &mut Buffer, area: Rect, rows: &[Line<'static>]) {
 }
 
 /// Returns a name in grey, such as a time, and the text for it: wrapped in a column of its own.
-pub(super) fn named(
+pub(super) fn named_rows(
     name: String,
     said: (String, Style),
     cells: usize,

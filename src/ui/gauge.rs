@@ -49,7 +49,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let figure = model.session.guard.figure(model.now);
     let mut title = frame::title("Context", false, theme);
     if let Some(figure) = &figure {
-        let style = style(figure, model, theme).add_modifier(Modifier::BOLD);
+        let style = level_style(figure, model, theme).add_modifier(Modifier::BOLD);
         let level = level_label(figure, model);
         title.push_span(Span::styled(format!("· {level} "), style));
     }
@@ -62,14 +62,14 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     // The large figure takes two rows more than a plain one; the lines that matter must not give way to it.
     let large = height >= 8 && cells >= 34 && !theme.ascii;
     let lines = match &figure {
-        Some(figure) => known(figure, model, theme, cells, large),
-        None => unknown(model, theme, cells),
+        Some(figure) => known_lines(figure, model, theme, cells, large),
+        None => unknown_lines(model, theme, cells),
     };
-    frame::rows(buf, inner, &ranked(lines, height));
+    frame::rows(buf, inner, &keep_ranked(lines, height));
 }
 
 /// Returns the meaning of the figure, where the lines do not decide what comes next.
-fn apart(model: &Model) -> Option<&'static str> {
+fn figure_meaning(model: &Model) -> Option<&'static str> {
     if moment::is_under_way(model) {
         Some("before the reboot")
     } else if has_ended(model) {
@@ -81,11 +81,11 @@ fn apart(model: &Model) -> Option<&'static str> {
 
 /// Returns the level, or the words in its place.
 fn level_label(figure: &Figure, model: &Model) -> &'static str {
-    apart(model).unwrap_or_else(|| figure.level.label())
+    figure_meaning(model).unwrap_or_else(|| figure.level.label())
 }
 
 /// Returns the level's style. A figure of a session that is over needs no person.
-fn style(figure: &Figure, model: &Model, theme: &Theme) -> Style {
+fn level_style(figure: &Figure, model: &Model, theme: &Theme) -> Style {
     if moment::is_under_way(model) || has_ended(model) {
         theme.dim
     } else {
@@ -98,7 +98,7 @@ fn has_ended(model: &Model) -> bool {
 }
 
 /// Keeps as many lines as there is room for, those of the lowest ranks.
-fn ranked(mut lines: Vec<(u8, Line<'static>)>, room: usize) -> Vec<Line<'static>> {
+fn keep_ranked(mut lines: Vec<(u8, Line<'static>)>, room: usize) -> Vec<Line<'static>> {
     while lines.len() > room
         && let Some(worst) = (0..lines.len()).max_by_key(|at| (lines[*at].0, *at))
     {
@@ -107,14 +107,14 @@ fn ranked(mut lines: Vec<(u8, Line<'static>)>, room: usize) -> Vec<Line<'static>
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
-fn known(
+fn known_lines(
     figure: &Figure,
     model: &Model,
     theme: &Theme,
     cells: usize,
     large: bool,
 ) -> Vec<(u8, Line<'static>)> {
-    let level = style(figure, model, theme);
+    let level = level_style(figure, model, theme);
     let mut ranked = vec![(0, bar_of(figure, level, theme, cells))];
     if large {
         let rows = large_figure(figure, model, theme, cells);
@@ -123,13 +123,13 @@ fn known(
         let of = of_usable(figure);
         let percent = format!("{} %", text::percent(figure.percent));
         let bold = level.add_modifier(Modifier::BOLD);
-        ranked.push((1, between(&of, theme.text, percent, bold, cells)));
+        ranked.push((1, line_between(&of, theme.text, percent, bold, cells)));
     }
     if compaction::is_held(model) && !large {
         let said = format!("Claude is {COMPACTS}");
         ranked.push((2, frame::row(text::fit(&said, cells), theme.accent)));
     }
-    let lines_decide = apart(model).is_none();
+    let lines_decide = figure_meaning(model).is_none();
     let asks = lines_decide && model.reboot.attempt.is_none();
     if figure.advice == Advice::SaveAndReboot && asks {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
@@ -141,23 +141,23 @@ fn known(
         let said = format!("≠ {} says {} ({points})", other.source, tokens(other.used));
         ranked.push((3, frame::row(text::fit(&said, cells), theme.accent)));
     }
-    if let Some(growth) = growth(model, large, cells).filter(|_| lines_decide) {
+    if let Some(growth) = growth_text(model, large, cells).filter(|_| lines_decide) {
         ranked.push((4, frame::row(growth, theme.text)));
     }
-    ranked.extend(costs(model, theme, cells));
-    ranked.extend(payoff(model, theme, cells).filter(|_| lines_decide));
+    ranked.extend(cost_line(model, theme, cells));
+    ranked.extend(payoff_line(model, theme, cells).filter(|_| lines_decide));
     if !moment::is_under_way(model) {
-        ranked.push((6, source(figure, model, theme, cells)));
+        ranked.push((6, source_line(figure, model, theme, cells)));
     }
     ranked.extend(without_bridge(model, theme, cells));
     if lines_decide {
-        ranked.push((5, thresholds(&figure.lines, figure.used, theme, cells)));
-        ranked.extend(client(&figure.lines, model, theme, cells));
+        ranked.push((5, threshold_line(&figure.lines, figure.used, theme, cells)));
+        ranked.extend(client_line(&figure.lines, model, theme, cells));
     }
-    ranked.extend(cache(model, theme, cells));
-    ranked.extend(limits(model, theme, cells));
-    ranked.push((8, base(figure.window, model, theme, cells)));
-    if let Some(curve) = curve(figure, model, theme, cells) {
+    ranked.extend(cache_line(model, theme, cells));
+    ranked.extend(limit_lines(model, theme, cells));
+    ranked.push((8, base_line(figure.window, model, theme, cells)));
+    if let Some(curve) = usage_curve(figure, model, theme, cells) {
         ranked.push((9, curve));
     }
     if let Some(name) = &model.session.agent.model {
@@ -173,7 +173,7 @@ fn of_usable(figure: &Figure) -> String {
 }
 
 /// Returns the source and the age of the figure: `from Claude's status line, live`.
-fn source(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
+fn source_line(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let from = match figure.source {
         Source::Bridge => "reported by the client",
         Source::StatusLine if model.identity.agent_kind == AgentKind::Claude => {
@@ -206,13 +206,13 @@ const LARGE: usize = 3;
 
 /// Returns the percent in letters three rows high, and beside it the total that it is a share of and the next line.
 fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Vec<Line<'static>> {
-    let level = style(figure, model, theme).add_modifier(Modifier::BOLD);
+    let level = level_style(figure, model, theme).add_modifier(Modifier::BOLD);
     let percent = format!("{}%", text::percent(figure.percent.min(999.0)));
     let mut beside = vec![of_usable(figure)];
     if compaction::is_held(model) {
         beside.push(COMPACTS.to_owned());
-        beside.extend(banner::reason(model).map(str::to_owned));
-    } else if apart(model).is_none() {
+        beside.extend(banner::compaction_reason(model).map(str::to_owned));
+    } else if figure_meaning(model).is_none() {
         let mut lines = LINES.into_iter().map(|line| (line, figure.lines.at(line)));
         let next = lines.find(|(_, at)| *at > figure.used);
         beside.extend(forecast::report(model).as_ref().and_then(forecast::left));
@@ -222,10 +222,10 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
         ));
     }
     let beside = beside.into_iter().chain(std::iter::repeat(String::new()));
-    let drawn = digits(&percent);
+    let drawn = large_digits(&percent);
     let rows = drawn.into_iter().zip(beside).map(|(digits, beside)| {
         let room = cells.saturating_sub(text::width(&digits) + 2);
-        let beside = shortened(&beside, room);
+        let beside = shorten_text(&beside, room);
         Line::from(vec![
             Span::styled(digits, level),
             Span::raw("  "),
@@ -236,7 +236,7 @@ fn large_figure(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> 
 }
 
 /// Returns the text without the words that are not needed to understand it, where it does not fit with them.
-fn shortened(said: &str, room: usize) -> &str {
+fn shorten_text(said: &str, room: usize) -> &str {
     let mut short = said;
     for word in [" usable", " left"] {
         if text::width(short) > room {
@@ -251,10 +251,10 @@ fn shortened(said: &str, room: usize) -> &str {
 
 /// Returns a figure in half blocks: each character is three cells wide, with a blank between two. The first half of the
 /// first row is blank, or the bar above would run into the figure.
-fn digits(figure: &str) -> [String; LARGE] {
+fn large_digits(figure: &str) -> [String; LARGE] {
     std::array::from_fn(|row| {
         let glyphs = figure.chars().map(|c| {
-            let dots = dots(c);
+            let dots = digit_dots(c);
             let upper = (row * 2).checked_sub(1).map_or(0, |at| dots[at]);
             let lower = dots[row * 2];
             let cell = |at: u8| match (upper >> at & 1, lower >> at & 1) {
@@ -270,7 +270,7 @@ fn digits(figure: &str) -> [String; LARGE] {
 }
 
 /// Returns five rows of three dots, the left one first.
-const fn dots(c: char) -> [u8; 5] {
+const fn digit_dots(c: char) -> [u8; 5] {
     match c {
         '0' => [0b111, 0b101, 0b101, 0b101, 0b111],
         '1' => [0b010, 0b110, 0b010, 0b010, 0b111],
@@ -287,7 +287,7 @@ const fn dots(c: char) -> [u8; 5] {
     }
 }
 
-fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
+fn unknown_lines(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
     // The figure of an empty window of the assumed size.
     let nothing = model.session.guard.assess(Tokens(0));
     let (awaited, detail) = match model.session.agent.state {
@@ -301,24 +301,24 @@ fn unknown(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>
         (0, bar(Tokens(0), usable, &lines, theme.dim, theme, cells)),
         (1, frame::row(awaited, theme.text)),
         (2, frame::row(text::fit(detail, cells), theme.dim)),
-        (5, thresholds(&lines, Tokens(0), theme, cells)),
+        (5, threshold_line(&lines, Tokens(0), theme, cells)),
     ];
     ranked.extend(without_bridge(model, theme, cells));
-    ranked.extend(limits(model, theme, cells));
-    ranked.extend(client(&lines, model, theme, cells));
-    ranked.push((8, base(nothing.window, model, theme, cells)));
+    ranked.extend(limit_lines(model, theme, cells));
+    ranked.extend(client_line(&lines, model, theme, cells));
+    ranked.push((8, base_line(nothing.window, model, theme, cells)));
     ranked
 }
 
 /// Returns the usage limits with their resets, as the agent reports them.
-fn limits(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
+fn limit_lines(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
     let said = model.session.agent.limits.iter().map(|one| text::safe(one));
     said.map(|limit| (7, frame::row(text::fit(&limit, cells), theme.dim)))
         .collect()
 }
 
 /// Returns the cost of the session, and of a turn now and in a fresh session, as far as that is known.
-fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+fn cost_line(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let cost = model.session.spending.session_cost();
     let mut said: Vec<String> = cost.map(dollars).into_iter().collect();
     if let Some(cost) = cost::per_turn(model) {
@@ -334,7 +334,7 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
 }
 
 /// Returns when a reboot now has paid for itself, where that is known.
-fn payoff(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+fn payoff_line(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let when = payoff::words(payoff::calls(model)?);
     let mut said = format!("a reboot now pays for itself {when}");
     if text::width(&said) > cells {
@@ -344,7 +344,7 @@ fn payoff(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'stati
 }
 
 /// Returns the state of the prompt cache: whether the next call still reads from it, and for how long.
-fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
+fn cache_line(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static>)> {
     let cache = cold_cache::report(model)?;
     let left = cache.expires_at.map(|at| at - model.now.wall);
     let said = match left.and_then(|left| left.to_std().ok()) {
@@ -364,7 +364,7 @@ fn cache(model: &Model, theme: &Theme, cells: usize) -> Option<(u8, Line<'static
 }
 
 /// Returns the limit at which the client itself acts, and whether the lines had to make room for that.
-fn client(
+fn client_line(
     lines: &Lines,
     model: &Model,
     theme: &Theme,
@@ -384,7 +384,7 @@ fn client(
     Some((rank, frame::row(text::join(&said, cells), style)))
 }
 
-fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<'static> {
+fn threshold_line(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<'static> {
     let named = [
         (Threshold::Notice, "notice"),
         (Threshold::Warn, "warn"),
@@ -406,7 +406,7 @@ fn thresholds(lines: &Lines, used: Tokens, theme: &Theme, cells: usize) -> Line<
 
 /// Returns how fast the window fills, and the time left unless that is beside the large figure; then the tool calls beside
 /// the minutes. Where not all fits, the time left is worth the most.
-fn growth(model: &Model, large: bool, cells: usize) -> Option<String> {
+fn growth_text(model: &Model, large: bool, cells: usize) -> Option<String> {
     let report = forecast::report(model)?;
     let growth = forecast::growth(&report)?;
     // A compaction that waits comes before anything else.
@@ -420,7 +420,7 @@ fn growth(model: &Model, large: bool, cells: usize) -> Option<String> {
         return Some(text::join(&parts, cells));
     };
     let room = cells.saturating_sub(text::width(&growth) + 3);
-    let short = shortened(&left, room);
+    let short = shorten_text(&left, room);
     if text::width(short) > room {
         return Some(text::fit(&left, cells).into_owned());
     }
@@ -428,7 +428,7 @@ fn growth(model: &Model, large: bool, cells: usize) -> Option<String> {
     Some(text::join(&parts.collect::<Vec<_>>(), cells))
 }
 
-fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
+fn base_line(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let mut said = vec![format!("{} window", tokens(window))];
     // The figure of the review; before there was a fresh session, the tokens that this one began with.
     let fresh = trim::fresh_tokens(model).map(|fresh| format!("fresh session ~{}", tokens(fresh)));
@@ -439,7 +439,7 @@ fn base(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line<'sta
 }
 
 /// Returns a row with two texts at its two ends.
-fn between(
+fn line_between(
     left: &str,
     left_style: Style,
     right: String,
@@ -500,7 +500,12 @@ fn bar_of(figure: &Figure, fill: Style, theme: &Theme, cells: usize) -> Line<'st
 }
 
 /// Returns the curve of the usage, turn by turn, against the usable window.
-fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
+fn usage_curve(
+    figure: &Figure,
+    model: &Model,
+    theme: &Theme,
+    cells: usize,
+) -> Option<Line<'static>> {
     let turns = model.session.guard.forecast().turns();
     let count = turns.len();
     let label = format!("{} ", text::count(count, "turn"));
@@ -512,7 +517,7 @@ fn curve(figure: &Figure, model: &Model, theme: &Theme, cells: usize) -> Option<
     spans.extend(turns.skip(count.saturating_sub(room)).map(|turn| {
         let share = turn.used.0 as f64 / figure.usable.0.max(1) as f64;
         let height = ((share * 8.0) as usize).min(7);
-        let style = if apart(model).is_some() {
+        let style = if figure_meaning(model).is_some() {
             theme.dim
         } else if turn.compacted {
             theme.accent
@@ -529,7 +534,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     let Some(figure) = model.session.guard.figure(model.now) else {
         return frame::row(text::fit("no figure yet", cells), theme.dim);
     };
-    let fill = style(&figure, model, theme);
+    let fill = level_style(&figure, model, theme);
     let level = fill.add_modifier(Modifier::BOLD);
     let words = percent_and_level(&figure, model);
     let room = cells.saturating_sub(text::width(&words) + 1);
@@ -544,7 +549,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
 /// Returns the words of the strip alone; none without a figure.
 pub(super) fn words(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     let figure = model.session.guard.figure(model.now)?;
-    let level = style(&figure, model, theme).add_modifier(Modifier::BOLD);
+    let level = level_style(&figure, model, theme).add_modifier(Modifier::BOLD);
     Some(Span::styled(percent_and_level(&figure, model), level))
 }
 

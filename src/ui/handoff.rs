@@ -41,7 +41,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let title = frame::title(&name, focused, theme);
     let room = usize::from(area.width).saturating_sub(2 + corner.width());
     let inner = frame::border(buf, area, frame::cut(title, room), focused, theme);
-    frame::corner(buf, area, &corner);
+    frame::write_corner(buf, area, &corner);
     if let Some(editor) = editor {
         scratchpad::editor(buf, inner, editor, theme);
         let mark = scratchpad::place(inner, editor);

@@ -505,7 +505,7 @@ fn question(
         .flat_map(|one| text::wrapped(one, theme.text, cells))
         .collect();
     lines.push(Line::default());
-    lines.extend(frame::keys(keys, cells, theme));
+    lines.extend(frame::hint_rows(keys, cells, theme));
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear_beside(buf, pane, area);
     let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);

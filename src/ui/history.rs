@@ -34,7 +34,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     } else {
         frame::foot::<&str>(buf, area, &[], &mark, theme);
         if let Some(key) = model.keys().hint(Action::History) {
-            frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
+            frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
         }
     }
 }

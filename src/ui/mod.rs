@@ -91,7 +91,7 @@ pub fn paint(
     footer::draw(buf, &layout, model, screen, theme);
     if theme.ascii {
         let covered = pane_covered(model);
-        ascii::replace(buf, (!covered).then(|| layout.pane_inner()));
+        ascii::replace_signs(buf, (!covered).then(|| layout.pane_inner()));
     }
     cursor(model, screen).filter(|at| at.column < area.width && at.row < area.height)
 }
@@ -200,7 +200,7 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
             review::cursor(layout.whole, model, &Theme::default()).map(typing)
         }
         (Some(_), _) => None,
-        (None, Focus::Pane) => match copy::cursor(model, layout.footer.width) {
+        (None, Focus::Pane) => match copy::search_cursor(model, layout.footer.width) {
             Some(column) => Some(typing((layout.footer.x + column, layout.footer.y))),
             None => pane_cursor(&layout, screen),
         },

@@ -242,5 +242,5 @@ fn hints(
     let keys = keys.iter();
     let hints = keys.filter_map(|(action, does)| model.keys().hint_to(*action, does));
     let hints: Vec<String> = hints.chain([CLOSES.to_owned()]).collect();
-    frame::keys(&hints, cells, theme)
+    frame::hint_rows(&hints, cells, theme)
 }

@@ -46,7 +46,7 @@ pub(super) fn draw(
         let offset = screen.scroll_offset();
         if model.view.copy.is_some() || offset > 0 {
             let mark = scroll_mark(screen);
-            frame::corner(buf, layout.pane, &Line::styled(mark, theme.accent));
+            frame::write_corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
         if facts::waits_for_enter(model) && model.view.overlay.is_none() {
             let hint = facts::after_end(model);
@@ -55,12 +55,12 @@ pub(super) fn draw(
         banner::draw(buf, layout.pane, model, theme);
     }
     cells(buf, layout.pane_inner(), screen, theme.depth);
-    copy::marks(buf, layout.pane_inner(), screen, theme);
+    copy::draw_marks(buf, layout.pane_inner(), screen, theme);
 }
 
 /// Returns the place of the view in the scrollback: `scroll −123 of 456`.
 pub(super) fn scroll_mark(screen: &Screen) -> String {
-    let place = copy::place(screen);
+    let place = copy::view_place(screen);
     if screen.scroll_offset() == 0 {
         format!(" {place} ")
     } else {
@@ -141,7 +141,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
         }
         style.apply(cell);
         if let Some(link) = view.hyperlink {
-            extra::link(cell, extra::number(link, view.link_id));
+            extra::mark_link(cell, extra::link_number(link, view.link_id));
         }
         if whole && view.width == 2 {
             // Ratatui skips the cell behind a wide character; it expects the blank in it there.
@@ -171,7 +171,7 @@ pub fn links(
             return;
         }
         let (row, first) = (area.y + view.row, area.x + view.column);
-        let number = extra::number(target, view.link_id);
+        let number = extra::link_number(target, view.link_id);
         let underline = CellStyle::of(&view, depth).underline;
         let last = first + view.width - 1;
         if let Some(run) = runs.last_mut()
@@ -335,9 +335,9 @@ fn modifier(attributes: Attributes) -> Modifier {
     ] {
         modifier.set(one, on);
     }
-    let modifier = extra::underlined(modifier, attributes.underline);
+    let modifier = extra::with_underline(modifier, attributes.underline);
     if attributes.overline {
-        extra::overlined(modifier)
+        extra::with_overline(modifier)
     } else {
         modifier
     }

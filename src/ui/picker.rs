@@ -213,7 +213,7 @@ fn fields(row: &PickerRow, widths: &[usize], style: Style) -> Vec<Span<'static>>
 
 fn said_of(name: &str, said: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let said = (text::safe(said).into_owned(), theme.text);
-    let mut lines = frame::named(format!(" {name:<13}"), said, cells, theme);
+    let mut lines = frame::named_rows(format!(" {name:<13}"), said, cells, theme);
     // The first lines are what a person knows it by.
     lines.truncate(3);
     lines

@@ -81,7 +81,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     };
     let (area, _) = frame::page(buf, whole, title, theme);
     let size = format!(" {} ", handoff::size(model, model.draft.handoff.current()));
-    frame::corner(buf, area, &frame::row(size, theme.dim));
+    frame::write_corner(buf, area, &frame::row(size, theme.dim));
     let cells = usize::from(parts.decision.width);
     let lines = decision(model, cells, parts.beside, theme);
     frame::rows(buf, parts.decision, &lines);
@@ -496,7 +496,9 @@ fn cause(model: &Model) -> String {
         Some(Cause::AgentExit) => "the agent has ended",
         Some(Cause::AgentCrash) => "the agent has crashed",
         Some(Cause::ContextLimit) => "the context window is full",
-        Some(Cause::Compaction) => banner::reason(model).unwrap_or("a compaction of Claude's"),
+        Some(Cause::Compaction) => {
+            banner::compaction_reason(model).unwrap_or("a compaction of Claude's")
+        }
         Some(Cause::CompactCommand) => "/compact was typed",
         Some(Cause::Undo) => "undo",
         Some(Cause::Recovery) => "recovery",
@@ -528,7 +530,7 @@ fn waits(model: &Model) -> String {
     }
     let mut blocks = reboot::blocked_by(model);
     blocks.retain(|block| *block != Block::Typing);
-    let ends = banner::ends(&blocks);
+    let ends = banner::awaited_events(&blocks);
     match (is_approved(model), blocks.is_empty()) {
         (true, false) => format!("Approved; waits {ends}. Enter interrupts the turn."),
         (true, true) => "Approved.".to_owned(),

@@ -123,7 +123,7 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
     let title = frame::title(&format!("Run · {}", report.phase), false, theme);
     let inner = frame::border(buf, area, title, false, theme);
     if let Some(hint) = model.keys().hint_to(Action::History, "history") {
-        frame::corner(buf, area, &frame::row(format!(" {hint} "), theme.dim));
+        frame::write_corner(buf, area, &frame::row(format!(" {hint} "), theme.dim));
     }
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
     let most = height.saturating_sub(TIMELINE);
@@ -253,11 +253,11 @@ fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
 /// Returns the rows of a fact, wrapped.
 fn fact_rows((name, said): &Fact, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let name = format!(" {name:<NAME$}");
-    frame::named(name, (said.content.to_string(), said.style), cells, theme)
+    frame::named_rows(name, (said.content.to_string(), said.style), cells, theme)
 }
 
 /// Returns the rows of an event with its time, wrapped.
 fn timeline_rows(at: String, said: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let said = (text::safe(said).into_owned(), theme.text);
-    frame::named(at, said, cells, theme)
+    frame::named_rows(at, said, cells, theme)
 }

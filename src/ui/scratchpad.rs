@@ -49,7 +49,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         return;
     }
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
-        frame::corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
+        frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
     if notes.parsed.is_blank() {
         frame::rows(buf, inner, &invitation(model, inner, theme));
@@ -58,7 +58,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let rows = markdown::rows(shown, inner.width, Marks::Rendered, theme);
         let window = text::window(rows, notes.scroll, inner.height);
         frame::rows(buf, inner, &window.rows);
-        let mark = frame::position(&window, shown);
+        let mark = frame::window_mark(&window, shown);
         let mut hints = Vec::new();
         if focused {
             hints.extend(["e edit", "v versions"]);
@@ -105,7 +105,13 @@ fn draw_version(
     rows.extend(window.rows.iter().cloned());
     frame::rows(buf, inner, &rows);
     let hints = ["←→ other", "Enter restore", "Esc back"];
-    frame::foot(buf, area, &hints, &frame::position(&window, shown), theme);
+    frame::foot(
+        buf,
+        area,
+        &hints,
+        &frame::window_mark(&window, shown),
+        theme,
+    );
 }
 
 /// Reports whether the edited text differs from the one on disk; compared in place, because it may be large.

@@ -129,7 +129,7 @@ fn fact_rows<'a>(
         .enumerate()
         .flat_map(move |(at, (name, said))| {
             let name = format!(" {name:<12} ");
-            let rows = frame::named(name, (said.clone(), theme.text), cells, theme);
+            let rows = frame::named_rows(name, (said.clone(), theme.text), cells, theme);
             rows.into_iter().map(move |row| (first + at, row))
         })
 }
