@@ -3,7 +3,6 @@
 use std::{
     fs::File,
     io::{self, Write},
-    path::Path,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -149,7 +148,7 @@ impl PrivateDir {
 fn hold_sync() {
     #[cfg(debug_assertions)]
     if let Some(file) = std::env::var_os("PITSTOP_HOLD_SYNC") {
-        while Path::new(&file).exists() {
+        while std::path::Path::new(&file).exists() {
             std::thread::park_timeout(std::time::Duration::from_millis(2));
         }
     }
