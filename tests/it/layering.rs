@@ -27,7 +27,7 @@ const WORLD: [&str; 23] = [
     "store/db.rs",
     "store/lock.rs",
     "store/private_dir.rs",
-    "store/private_dir/write.rs",
+    "store/private_dir/",
     "store/writes.rs",
     "pitstop/main.rs",
     "pitstop/logging.rs",
