@@ -99,18 +99,35 @@ fn log_panics() {
 }
 
 async fn supervise(
-    mut start: Start,
+    start: Start,
     terminal: &mut Option<UnixStream>,
     last: impl FnOnce() -> String,
 ) -> Result<i32, StartError> {
-    let signals = Signals::new()?;
-    let attachment = first_terminal(terminal.as_ref()).await?;
-    let mut warnings = std::mem::take(&mut start.warnings);
+    let (kind, is_headless) = (start.agent.kind, start.work.line_format().is_some());
+    let (setup, doors) = Box::pin(set_up(start, terminal.as_ref())).await?;
+    let store_writer = setup.store_writer.clone();
+    *terminal = None;
+    let left = Box::pin(supervised(setup, &store_writer, doors)).await?;
+    let text = farewell::text(&left.model, kind, left.can_resume, left.code) + &last();
+    for client in left.clients {
+        let (code, text) = (left.code, text.clone());
+        client.end(ServerMessage::Ended { code, text }).await;
+    }
+    if is_headless {
+        farewell::headless(&left.model);
+    }
+    Ok(left.code)
+}
 
-    let claim = claim::take_lock(&start.project, &start.paths, &mut warnings)?;
-    claim::ask_socket(&start.paths, &claim.hash)?;
-    let files = claim::project_files(&start.project, &start.paths, &claim.hash, &mut warnings)?;
-    claim::sweep_asides([&claim.state, &files], &mut warnings);
+/// Claims the project and opens everything that the loop needs, from the project's files to the doors.
+async fn set_up(
+    mut start: Start,
+    terminal: Option<&UnixStream>,
+) -> Result<(Setup, Doors), StartError> {
+    let signals = Signals::new()?;
+    let attachment = first_terminal(terminal).await?;
+    let mut warnings = std::mem::take(&mut start.warnings);
+    let (claim, files) = claim_project(&start, &mut warnings)?;
     let notes = claim::read_scratchpad(&files)?;
 
     let mut plan = agent_plan(&start, &files);
@@ -133,7 +150,7 @@ async fn supervise(
     plan.observe = doors.observe;
     let store_writer = kept.store_writer.start(answers.0.clone());
 
-    let (kind, line_format) = (start.agent.kind, start.work.line_format());
+    let line_format = start.work.line_format();
     let mut model = app::model_of(Beginning {
         identity: identity(&start, &plan),
         config: start.config,
@@ -161,7 +178,7 @@ async fn supervise(
         first,
         place: old.and_then(|session| plan.place_of(session)),
         agent: plan,
-        store_writer: store_writer.clone(),
+        store_writer,
         answers,
         calls: doors.calls,
         terminal: attachment,
@@ -174,17 +191,19 @@ async fn supervise(
         line_format,
         task,
     };
-    *terminal = None;
-    let left = Box::pin(supervised(setup, &store_writer, doors.doors)).await?;
-    let text = farewell::text(&left.model, kind, left.can_resume, left.code) + &last();
-    for client in left.clients {
-        let (code, text) = (left.code, text.clone());
-        client.end(ServerMessage::Ended { code, text }).await;
-    }
-    if line_format.is_some() {
-        farewell::headless(&left.model);
-    }
-    Ok(left.code)
+    Ok((setup, doors.doors))
+}
+
+/// Takes the project's lock and opens its own files.
+fn claim_project(
+    start: &Start,
+    warnings: &mut Vec<String>,
+) -> Result<(Claim, PrivateDir), StartError> {
+    let claim = claim::take_lock(&start.project, &start.paths, warnings)?;
+    claim::ask_socket(&start.paths, &claim.hash)?;
+    let files = claim::project_files(&start.project, &start.paths, &claim.hash, warnings)?;
+    claim::sweep_asides([&claim.state, &files], warnings);
+    Ok((claim, files))
 }
 
 /// Receives the terminal for which this supervisor was started, if it was for one.
