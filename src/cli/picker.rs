@@ -86,19 +86,22 @@ impl<T: Clone + PartialEq> Picker<T> {
     fn set(&mut self, rows: Vec<(PickerRow, T)>) {
         let chosen = self.chosen();
         (self.view.rows, self.choices) = rows.into_iter().unzip();
-        let nearest = self.view.chosen.min(self.view.shown().len().max(1) - 1);
+        let nearest = self
+            .view
+            .chosen
+            .min(self.view.shown_rows().len().max(1) - 1);
         self.choose_again(chosen.as_ref(), nearest);
     }
 
     /// Chooses a row again, wherever it is shown now; one in its place if it is not.
     fn choose_again(&mut self, chosen: Option<&T>, instead: usize) {
-        let mut shown = self.view.shown().into_iter();
+        let mut shown = self.view.shown_rows().into_iter();
         let again = shown.position(|number| Some(&self.choices[number]) == chosen);
         self.view.chosen = again.unwrap_or(instead);
     }
 
     fn chosen(&self) -> Option<T> {
-        let shown = self.view.shown();
+        let shown = self.view.shown_rows();
         let number = shown.get(self.view.chosen)?;
         self.choices.get(*number).cloned()
     }
@@ -139,7 +142,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         if at == self.view.chosen {
             return self.chosen().map(Picked::Row);
         }
-        if at < self.view.shown().len() {
+        if at < self.view.shown_rows().len() {
             self.view.chosen = at;
         }
         None
@@ -199,7 +202,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 
     fn choose(&mut self, by: isize) {
-        let last = self.view.shown().len().max(1) - 1;
+        let last = self.view.shown_rows().len().max(1) - 1;
         self.view.chosen = self.view.chosen.saturating_add_signed(by).min(last);
     }
 }

@@ -133,11 +133,11 @@ impl Canvas {
         let (depth, hostname) = looks;
         if let [first, .., last] | [first @ last] = damage {
             let rows = first.rows.start..last.rows.end;
-            self.set_links(pane::links(area, screen, rows, depth, hostname));
+            self.set_links(pane::link_runs(area, screen, rows, depth, hostname));
         }
         for patch in damage {
-            self.part(pane::place(area, patch), |buf| {
-                pane::patch(buf, area, screen, patch, depth);
+            self.part(pane::patch_place(area, patch), |buf| {
+                pane::copy_patch(buf, area, screen, patch, depth);
             });
         }
         self.finish(cursor)
@@ -429,7 +429,7 @@ mod tests {
                     for y in 0..buf.area.height {
                         buf.set_string(0, y, "|".repeat(buf.area.width.into()), Style::default());
                     }
-                    pane::cells(buf, pane, screen, Depth::TrueColor);
+                    pane::copy_cells(buf, pane, screen, Depth::TrueColor);
                     None
                 })
             };

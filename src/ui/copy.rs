@@ -128,12 +128,12 @@ fn status_line(
         "copy"
     };
     let mut line = frame::row(format!(" {what}{}", kind.unwrap_or_default()), bold);
-    if let Some(target) = hover::target(model) {
-        if line.width() + hover::least(target) > cells {
+    if let Some(target) = hover::hovered_target(model) {
+        if line.width() + hover::least_width(target) > cells {
             line.spans.clear();
         }
         let room = cells.saturating_sub(line.width());
-        line.spans.extend(hover::spans(target, room, theme));
+        line.spans.extend(hover::target_spans(target, room, theme));
         return line;
     }
     let said = copy.said.as_deref().map(text::safe);

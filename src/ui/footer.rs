@@ -46,7 +46,7 @@ pub(super) fn draw(
     let cells = usize::from(area.width);
     let beside = || beside_copy(model, layout, theme);
     let copied = copy::footer_line(model, screen, cells, beside, theme);
-    if !layout.bordered && !model.view.prefixed && hover::target(model).is_none() {
+    if !layout.bordered && !model.view.prefixed && hover::hovered_target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
         let searches = model.view.copy_search().is_some();
         if !searches && draw_banner(buf, layout, model, copied.as_ref(), theme) {
@@ -60,7 +60,7 @@ pub(super) fn draw(
     let latest = latest_message(model, theme);
     // Without a border of the pane, the tour has the line for itself.
     let tours = !layout.bordered && latest.is_none() && !model.view.prefixed;
-    if let Some(line) = tour::line(model, cells, theme).filter(|_| tours) {
+    if let Some(line) = tour::tour_line(model, cells, theme).filter(|_| tours) {
         buf.set_line(area.x, area.y, &line, area.width);
         return;
     }
@@ -141,9 +141,9 @@ fn left_parts(
         left.push(Span::styled(mark, theme.accent));
     }
     let decided = Span::styled(mode_label(model), theme.dim);
-    let mut parts = run::parts(model, theme);
+    let mut parts = run::run_parts(model, theme);
     // A link's target needs its room whole more than this does.
-    let target = hover::target(model).map_or(0, |target| text::width(target) + 3);
+    let target = hover::hovered_target(model).map_or(0, |target| text::width(target) + 3);
     // A reboot that goes on has been decided on, and of a run how far it is matters more.
     if !parts.is_empty() {
         parts.push(decided);
@@ -152,7 +152,7 @@ fn left_parts(
     {
         left.extend([Span::styled(" · ", theme.dim), decided]);
     }
-    if let Some(target) = hover::target(model) {
+    if let Some(target) = hover::hovered_target(model) {
         left = with_target(left, target, cells, wanted.min(cells / 3), theme);
     }
     // A new message is worth more than the parts that are always shown.
@@ -260,7 +260,7 @@ fn with_target(
     reserved: usize,
     theme: &Theme,
 ) -> Vec<Span<'static>> {
-    let least = hover::least(target);
+    let least = hover::least_width(target);
     let mut room = cells.saturating_sub(spans_width(&left));
     if least + reserved <= room {
         room -= reserved;
@@ -268,7 +268,7 @@ fn with_target(
         left.clear();
         room = cells;
     }
-    left.extend(hover::spans(target, room, theme));
+    left.extend(hover::target_spans(target, room, theme));
     left
 }
 
@@ -383,7 +383,7 @@ fn reboot_step(model: &Model) -> Option<String> {
         // The notice goes after a while; that a person is needed does not.
         _ if attempt.is_overdue() => Some("reboot: not confirmed · look at the pane".to_owned()),
         step => {
-            let doing = moment::doing(attempt, step);
+            let doing = moment::step_in_words(attempt, step);
             Some(format!("{doing} {}", text::seconds(model.now.since(since))))
         }
     }

@@ -434,7 +434,7 @@ fn base_line(window: Tokens, model: &Model, theme: &Theme, cells: usize) -> Line
     let fresh = trim::fresh_tokens(model).map(|fresh| format!("fresh session ~{}", tokens(fresh)));
     let base = || Some(format!("began at {}", tokens(trim::base_load(model)?)));
     said.extend(fresh.or_else(base));
-    said.extend(text::compactions(model.session.compactions.count()));
+    said.extend(text::compaction_count(model.session.compactions.count()));
     frame::row(text::join(&said, cells), theme.dim)
 }
 

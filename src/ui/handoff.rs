@@ -29,7 +29,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         // A glance is for the next step; without one, the size of the message is shown.
         match review::next_step(&handoff.text) {
             Some(next) => format!("Handoff · next: {}", text::safe(&next)),
-            None => format!("Handoff · {}", size(model, handoff)),
+            None => format!("Handoff · {}", size_label(model, handoff)),
         }
     };
     let key = model.keys().hint(Action::Handoff);
@@ -43,20 +43,25 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let inner = frame::border(buf, area, frame::cut(title, room), focused, theme);
     frame::write_corner(buf, area, &corner);
     if let Some(editor) = editor {
-        scratchpad::editor(buf, inner, editor, theme);
-        let mark = scratchpad::place(inner, editor);
+        scratchpad::draw_editor(buf, inner, editor, theme);
+        let mark = scratchpad::cursor_place(inner, editor);
         frame::foot(buf, area, scratchpad::editor_hints(editor), &mark, theme);
         return;
     }
     // The message itself keeps at least half of the panel.
-    let mut remarks = remarks(handoff, usize::from(inner.width), theme);
-    remarks.extend(missing(model, focused, usize::from(inner.width), theme));
+    let mut remarks = remark_lines(handoff, usize::from(inner.width), theme);
+    remarks.extend(missing_lines(
+        model,
+        focused,
+        usize::from(inner.width),
+        theme,
+    ));
     remarks.truncate(usize::from(inner.height / 2));
     let above = remarks.len() as u16;
     frame::rows(buf, inner, &remarks);
     let body = frame::below(inner, above);
     // The marker line and the words to the model come first in every message: the review shows them too.
-    let shown = listed(model).unwrap_or_else(|| glance(handoff.body()));
+    let shown = listed_missing(model).unwrap_or_else(|| glance(handoff.body()));
     let reader = &model.draft.handoff.reading;
     let (rows, mark) = reading::lay_out(&shown, reader, body, Marks::Rendered, theme);
     frame::rows(buf, body, &rows);
@@ -92,7 +97,7 @@ pub(super) fn fold_key(reading: &Reading, text: &str) -> &'static str {
 }
 
 /// Returns `3.1k tokens · 12.4 KB`, and whether a person has rewritten it.
-pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
+pub(super) fn size_label(model: &Model, handoff: &Handoff) -> String {
     let edited = if model.draft.handoff.edited.is_some() {
         " · edited"
     } else {
@@ -103,7 +108,7 @@ pub(super) fn size(model: &Model, handoff: &Handoff) -> String {
 }
 
 /// Returns the remarks for a reader before sending it: warnings, and the parts that were left out.
-pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+pub(super) fn remark_lines(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let lead = text::Lead::hanging("! ", theme.accent);
     let mut lines = Vec::new();
     for warning in &handoff.warnings {
@@ -118,7 +123,7 @@ pub(super) fn remarks(handoff: &Handoff, cells: usize, theme: &Theme) -> Vec<Lin
 }
 
 /// Returns the amount of the session that is not in the message, if any; and the keys for that, where Pitstop has them.
-pub(super) fn missing(
+pub(super) fn missing_lines(
     model: &Model,
     with_keys: bool,
     cells: usize,
@@ -138,7 +143,7 @@ pub(super) fn missing(
 }
 
 /// Returns the list of the parts that the message misses, while that is shown in place of it.
-pub(super) fn listed(model: &Model) -> Option<String> {
+pub(super) fn listed_missing(model: &Model) -> Option<String> {
     let panel = &model.draft.handoff;
     panel.lists_missing.then(|| panel.check.to_document())
 }

@@ -186,10 +186,10 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let columns = (inner.width / COLUMN).clamp(1, 3);
     let wide = inner.width / columns;
     let gutter = if columns > 1 { GUTTER } else { 0 };
-    let (page, selected) = page(model, usize::from(wide.saturating_sub(gutter)), theme);
+    let (page, selected) = page_rows(model, usize::from(wide.saturating_sub(gutter)), theme);
     let (columns, height) = (usize::from(columns), usize::from(list.height));
     let first = first_row(&page, selected, usize::from(scroll), columns, height);
-    let (columns, end) = placed(&page, first, columns, height, theme);
+    let (columns, end) = place_rows(&page, first, columns, height, theme);
     for (column, rows) in (0..).zip(columns) {
         let area = Rect {
             x: list.x + column * wide,
@@ -221,7 +221,7 @@ fn first_row(
     height: usize,
 ) -> usize {
     let theme = Theme::default();
-    let end = |first: usize| placed(page, first, columns, height, &theme).1;
+    let end = |first: usize| place_rows(page, first, columns, height, &theme).1;
     let mut first = scroll.min(page.len());
     if let Some(row) = selected {
         first = 0;
@@ -237,22 +237,22 @@ fn first_row(
 
 /// Returns the rows of each column, from a row of the page on, and the row behind the last one. Groups are kept whole where
 /// the rest of the page fits so.
-fn placed(
+fn place_rows(
     page: &[Row],
     first: usize,
     columns: usize,
     height: usize,
     theme: &Theme,
 ) -> (Vec<Vec<Line<'static>>>, usize) {
-    let whole = filled(page, first, columns, height, true, theme);
+    let whole = fill_columns(page, first, columns, height, true, theme);
     if whole.1 == page.len() {
         return whole;
     }
-    filled(page, first, columns, height, false, theme)
+    fill_columns(page, first, columns, height, false, theme)
 }
 
 /// Fills the columns in the same way; a column begins with the heading of its group and does not end with one.
-fn filled(
+fn fill_columns(
     page: &[Row],
     first: usize,
     columns: usize,
@@ -300,7 +300,7 @@ fn filled(
 }
 
 /// Returns the rows of the page, and the selected one.
-fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>) {
+fn page_rows(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>) {
     let keys = model.keys();
     let search = &model.view.help;
     let all = search.query.trim().is_empty();
@@ -311,7 +311,13 @@ fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>)
     let mut rows = Vec::new();
     if all {
         let prefix = "prefix; press it twice to send it to the agent";
-        rows.extend(entry(&keys.prefix().label(), prefix, false, cells, theme));
+        rows.extend(entry_rows(
+            &keys.prefix().label(),
+            prefix,
+            false,
+            cells,
+            theme,
+        ));
     }
     for action in found {
         let is_chosen = chosen == Some(action);
@@ -319,21 +325,21 @@ fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>)
             // Behind the heading.
             selected = Some(rows.len() + 1);
         }
-        let (labels, does) = (labels(model, action), action.description());
-        rows.extend(entry(&labels, does, is_chosen, cells, theme));
+        let (labels, does) = (trigger_labels(model, action), action.description());
+        rows.extend(entry_rows(&labels, does, is_chosen, cells, theme));
     }
     if all {
         let rest = "goes to the focused pane as it is";
-        rows.extend(entry("anything else", rest, false, cells, theme));
+        rows.extend(entry_rows("anything else", rest, false, cells, theme));
     }
-    group(&mut page, "Everywhere", rows, theme);
+    add_group(&mut page, "Everywhere", rows, theme);
     for (place, entries) in FIXED {
         let rows = entries
             .iter()
             .filter(|(key, does)| search.finds(&[place, key, does]))
-            .flat_map(|(key, does)| entry(key, does, false, cells, theme))
+            .flat_map(|(key, does)| entry_rows(key, does, false, cells, theme))
             .collect();
-        group(&mut page, place, rows, theme);
+        add_group(&mut page, place, rows, theme);
     }
     if page.is_empty() {
         let said = " Nothing is found: Esc shows the whole page.";
@@ -347,7 +353,7 @@ fn page(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<usize>)
 }
 
 /// Adds a group of keys, if there is one to add.
-fn group(page: &mut Vec<Row>, name: &'static str, rows: Vec<Line<'static>>, theme: &Theme) {
+fn add_group(page: &mut Vec<Row>, name: &'static str, rows: Vec<Line<'static>>, theme: &Theme) {
     if rows.is_empty() {
         return;
     }
@@ -368,7 +374,7 @@ fn group(page: &mut Vec<Row>, name: &'static str, rows: Vec<Line<'static>>, them
 }
 
 /// Returns the triggers of an action, as they are pressed.
-fn labels(model: &Model, action: Action) -> String {
+fn trigger_labels(model: &Model, action: Action) -> String {
     let keys = model.keys();
     let binding = keys.bindings().iter().find(|one| one.action == action);
     let triggers = binding.into_iter().flat_map(|one| &one.triggers);
@@ -382,7 +388,13 @@ fn labels(model: &Model, action: Action) -> String {
 
 /// Returns a key and its effect, wrapped where that is longer than the page is wide. The whole of a selected entry is on
 /// the ground of a selection.
-fn entry(keys: &str, does: &str, chosen: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn entry_rows(
+    keys: &str,
+    does: &str,
+    chosen: bool,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let keys = text::safe(keys);
     let sign = if chosen { "▸ " } else { "  " };
     let (key_style, style) = if chosen {
@@ -448,7 +460,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     });
     let said = [unsaved, doing, run, draft, ends];
     let said: Vec<String> = said.into_iter().flatten().collect();
-    question(
+    draw_question(
         buf,
         pane,
         "Quit?",
@@ -486,11 +498,11 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         Some("Esc hide"),
     ];
     let keys: Vec<&str> = keys.into_iter().flatten().collect();
-    question(buf, pane, "The agent has ended", &said, &keys, theme);
+    draw_question(buf, pane, "The agent has ended", &said, &keys, theme);
 }
 
 /// Draws a question over the pane, which it is about.
-fn question(
+fn draw_question(
     buf: &mut Buffer,
     pane: Rect,
     title: &str,

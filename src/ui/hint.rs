@@ -17,7 +17,13 @@ use pitstop_terminal::screen::Screen;
 use super::{Theme, paint, review};
 
 /// Returns the keys of the hint at a cell of the host terminal; none where there is no hint.
-pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) -> Vec<KeyEvent> {
+pub fn keys_at(
+    model: &Model,
+    screen: &Screen,
+    theme: &Theme,
+    column: u16,
+    row: u16,
+) -> Vec<KeyEvent> {
     let layout = layout::layout(model);
     let is_review = model.view.overlay == Some(Overlay::Review);
     if layout.too_small || !(is_review || has_hints(model, &layout, row)) {
@@ -29,7 +35,7 @@ pub fn at(model: &Model, screen: &Screen, theme: &Theme, column: u16, row: u16) 
     if is_review && !has_hints(model, &layout, row) {
         return review::keys_at(&buf, model, theme, column, row);
     }
-    keys(model, &said_at(&buf, column, row)).unwrap_or_default()
+    read_keys(model, &said_at(&buf, column, row)).unwrap_or_default()
 }
 
 /// Reports whether a row may hold hints.
@@ -70,13 +76,13 @@ fn said_at(buf: &Buffer, column: u16, row: u16) -> String {
 }
 
 /// Reads `F5 review`, `Ctrl-q D defer` or `Enter/a approve`: returns the keys that come first, if the text is a hint.
-fn keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
+fn read_keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
     let mut words = said.split_whitespace();
     let first = words.next()?;
     let prefix = model.keys().prefix();
-    let mut chords = vec![chord(first)?];
+    let mut chords = vec![read_chord(first)?];
     if first == prefix.label() {
-        chords.push(chord(words.next()?)?);
+        chords.push(read_chord(words.next()?)?);
     }
     // A key without an effect is no hint.
     words.next()?;
@@ -85,7 +91,7 @@ fn keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
 }
 
 /// Reads a key as it is shown: of several, the first.
-fn chord(label: &str) -> Option<Chord> {
+fn read_chord(label: &str) -> Option<Chord> {
     let one = match label.split_once('/') {
         Some((first, rest)) if !first.is_empty() && !rest.is_empty() => first,
         _ => label,

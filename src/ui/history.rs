@@ -25,12 +25,12 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     // The view that is open over the pane has the keys, and shows which.
     let focused = selects && !model.view.history.is_large();
     let room = usize::from(area.width).saturating_sub(4);
-    let title = frame::title(&name(model, room), focused, theme);
+    let title = frame::title(&panel_name(model, room), focused, theme);
     let inner = frame::border(buf, area, title, focused, theme);
-    let list = query(buf, inner, model, theme);
-    let mark = rows(buf, list, model, selects, theme);
+    let list = draw_query(buf, inner, model, theme);
+    let mark = draw_rows(buf, list, model, selects, theme);
     if focused {
-        frame::foot(buf, area, &hints(model), &mark, theme);
+        frame::foot(buf, area, &list_hints(model), &mark, theme);
     } else {
         frame::foot::<&str>(buf, area, &[], &mark, theme);
         if let Some(key) = model.keys().hint(Action::History) {
@@ -40,7 +40,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 }
 
 /// Returns the keys of the list.
-fn hints(model: &Model) -> Vec<Cow<'static, str>> {
+fn list_hints(model: &Model) -> Vec<Cow<'static, str>> {
     if model.view.history.typing {
         return vec!["Enter handoffs too".into(), "Esc show all".into()];
     }
@@ -70,7 +70,7 @@ fn hints(model: &Model) -> Vec<Cow<'static, str>> {
 }
 
 /// Draws the list, and returns its place if not all of it is seen.
-fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &Theme) -> String {
+fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &Theme) -> String {
     let count = history::listed(model).count();
     if count == 0 {
         let empty = if model.view.history.query.is_empty() {
@@ -106,11 +106,11 @@ fn rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &The
         if chosen {
             selected_row = lines.len();
         }
-        let first = columns.first(run, iteration, model, sign);
+        let first = columns.first_row(run, iteration, model, sign);
         let open = iteration.is_open();
         let style = if open { theme.text } else { theme.dim };
         let number = if open { theme.accent } else { theme.dim };
-        let second = (roomy || chosen).then(|| columns.second(iteration, model));
+        let second = (roomy || chosen).then(|| columns.second_row(iteration, model));
         let excerpt = history::excerpt(model, run, iteration);
         let excerpt = excerpt.map(|one| excerpt_row(one, model, &columns, theme));
         if chosen {
@@ -165,7 +165,7 @@ fn excerpt_row(
     let sign = if skipped > 0 { "…" } else { "" };
     let words = format!("{sign}{}", &words[skipped.min(before.len())..]);
     let words = frame::row(text::fit(&words, room), theme.text);
-    let mut row = reading::marked(words, &wanted, theme);
+    let mut row = reading::mark_matches(words, &wanted, theme);
     row.spans.insert(0, Span::styled(name, theme.dim));
     row
 }
@@ -208,8 +208,8 @@ impl Columns {
             widths.max().unwrap_or(0)
         };
         let number = widest(&|_, one| one.iteration.to_string());
-        let time = widest(&|_, one| text::span(lived(one, model)));
-        let tokens = widest(&|_, one| figures(one, model));
+        let time = widest(&|_, one| text::span(time_lived(one, model)));
+        let tokens = widest(&|_, one| token_figures(one, model));
         let cost = widest(&|_, one| cost_cell(one, model));
         let ended = widest(&|run, one| ended_cell(run, one, model));
         let column = |wide: usize| if wide == 0 { 0 } else { GAP + wide };
@@ -228,7 +228,7 @@ impl Columns {
     }
 
     /// Returns `#2 `, and `at the compact line  41m  19k→132k  $6.35`.
-    fn first(
+    fn first_row(
         &self,
         run: &RunId,
         iteration: &Iteration,
@@ -249,8 +249,8 @@ impl Columns {
         let mut said = format!("{ended:<wide$}", wide = self.ended);
         let cost = if self.cost_below { 0 } else { self.cost };
         for (cell, wide) in [
-            (text::span(lived(iteration, model)), self.time),
-            (figures(iteration, model), self.tokens),
+            (text::span(time_lived(iteration, model)), self.time),
+            (token_figures(iteration, model), self.tokens),
             (cost_cell(iteration, model), cost),
         ] {
             if wide > 0 {
@@ -262,13 +262,13 @@ impl Columns {
 
     /// Returns `began by key · reboot took 1.6 s · handoff 11.2 KB`, and the cost at its right end if it has no place
     /// above.
-    fn second(&self, iteration: &Iteration, model: &Model) -> String {
+    fn second_row(&self, iteration: &Iteration, model: &Model) -> String {
         let indent = self.number + 3;
         let cost = cost_cell(iteration, model);
         let has_cost = self.cost_below && self.cost > 0;
         let wide = if has_cost { self.cost + 1 } else { 0 };
         let room = self.cells.saturating_sub(indent + wide);
-        let said = text::join(&began(iteration, room), room);
+        let said = text::join(&beginning_parts(iteration, room), room);
         let mut row = format!("{:indent$}{said}", "");
         if has_cost {
             let above = indent + self.ended + 2 * GAP + self.time + self.tokens;
@@ -290,7 +290,7 @@ fn cost_cell(iteration: &Iteration, model: &Model) -> String {
 }
 
 /// Returns the words for the beginning of an iteration, and for the time that the reboot took.
-fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
+fn beginning_parts(iteration: &Iteration, cells: usize) -> Vec<String> {
     let mut parts = vec![format!("began {}", begun_by(iteration))];
     if let Some(record) = &iteration.reboot {
         let took = text::short(record.total_ms());
@@ -299,7 +299,7 @@ fn began(iteration: &Iteration, cells: usize) -> Vec<String> {
         parts.push(if fits { long } else { format!("reboot {took}") });
         parts.push(given_cell(record));
     }
-    parts.extend(text::compactions(iteration.compactions));
+    parts.extend(text::compaction_count(iteration.compactions));
     parts
 }
 
@@ -325,7 +325,7 @@ fn begun_by(iteration: &Iteration) -> &'static str {
 
 /// Returns `History · 3 iterations · $14.20`, with the cost of this run, which is named where there are earlier ones; or
 /// the number that a search has found.
-fn name(model: &Model, room: usize) -> String {
+fn panel_name(model: &Model, room: usize) -> String {
     if !model.view.history.query.is_empty() {
         let all = text::count(history::all(model).count(), "iteration");
         return format!("History · {} of {all}", history::listed(model).count());
@@ -349,7 +349,7 @@ fn name(model: &Model, room: usize) -> String {
 }
 
 /// Draws the text of the search above the list, and returns the rest of the panel.
-fn query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
+fn draw_query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Rect {
     let history = &model.view.history;
     if (history.query.is_empty() && !history.typing) || inner.height < 2 {
         return inner;
@@ -377,12 +377,12 @@ fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     costs.reduce(|sum, cost| sum + cost)
 }
 
-fn lived(iteration: &Iteration, model: &Model) -> Duration {
+fn time_lived(iteration: &Iteration, model: &Model) -> Duration {
     let end = iteration.ended_at.unwrap_or(model.now.wall);
     (end - iteration.started_at).to_std().unwrap_or_default()
 }
 
-fn figures(iteration: &Iteration, model: &Model) -> String {
+fn token_figures(iteration: &Iteration, model: &Model) -> String {
     let end = if iteration.is_open() {
         model.used()
     } else {

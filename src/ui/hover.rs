@@ -19,7 +19,7 @@ use super::{text, theme::Theme};
 const ARROW: &str = " → ";
 
 /// Returns the target to show, if there is one: not while the footer is typed in or shows which key it waits for.
-pub(super) fn target(model: &Model) -> Option<&str> {
+pub(super) fn hovered_target(model: &Model) -> Option<&str> {
     let view = &model.view;
     let target = view.hovered.as_deref()?;
     let typed = view.copy_search().is_some() || view.prefixed || view.overlay.is_some();
@@ -79,7 +79,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Returns the fewest cells that show a target without a cut in its host.
-pub(super) fn least(target: &str) -> usize {
+pub(super) fn least_width(target: &str) -> usize {
     let target = text::safe(target);
     let parts = Parts::of(&target);
     let reported = [ARROW, parts.scheme, parts.short_account(), parts.host];
@@ -88,7 +88,7 @@ pub(super) fn least(target: &str) -> usize {
 }
 
 /// Returns the target in so many cells.
-pub(super) fn spans(target: &str, cells: usize, theme: &Theme) -> Vec<Span<'static>> {
+pub(super) fn target_spans(target: &str, cells: usize, theme: &Theme) -> Vec<Span<'static>> {
     let target = text::safe(target);
     let parts = Parts::of(&target);
     let room = cells.saturating_sub(text::width(ARROW));
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn reported(target: &str, cells: usize) -> String {
-        let spans = spans(target, cells, &Theme::default());
+        let spans = target_spans(target, cells, &Theme::default());
         let reported: String = spans.iter().map(|span| &*span.content).collect();
         assert!(text::width(&reported) <= cells, "{reported}");
         reported
@@ -126,7 +126,7 @@ mod tests {
 
     /// Returns the part that stands out, where there is room for everything.
     fn host(target: &str) -> String {
-        let spans = spans(target, 1000, &Theme::default());
+        let spans = target_spans(target, 1000, &Theme::default());
         spans[2].content.to_string()
     }
 
@@ -184,7 +184,10 @@ mod tests {
             "file:///etc/hosts",
         ] {
             let host = host(target);
-            assert!(reported(target, least(target)).contains(&host), "{target}");
+            assert!(
+                reported(target, least_width(target)).contains(&host),
+                "{target}"
+            );
         }
     }
 

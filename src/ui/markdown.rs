@@ -69,7 +69,7 @@ impl Iterator for Rows<'_> {
             if !later.is_empty() {
                 self.piece = Some((number, later));
             }
-            let rows = self.line(&safe_line(now.trim_end_matches('\r')), whole);
+            let rows = self.line_rows(&safe_line(now.trim_end_matches('\r')), whole);
             self.ready.extend(rows.into_iter().map(|row| (number, row)));
         }
         self.ready.pop_front()
@@ -77,7 +77,7 @@ impl Iterator for Rows<'_> {
 }
 
 impl Rows<'_> {
-    fn line(&mut self, line: &str, begins: bool) -> Vec<Line<'static>> {
+    fn line_rows(&mut self, line: &str, begins: bool) -> Vec<Line<'static>> {
         let theme = self.theme;
         let stripped = line.trim_start();
         if begins {
@@ -94,7 +94,7 @@ impl Rows<'_> {
         }
         let indent = line.len() - stripped.len();
         if let Some((depth, title)) = heading(stripped) {
-            return self.heading(depth, title, stripped);
+            return self.heading_rows(depth, title, stripped);
         }
         if self.marks == Marks::Rendered && is_rule(stripped) {
             return vec![Line::styled("─".repeat(self.cells), theme.border)];
@@ -114,16 +114,16 @@ impl Rows<'_> {
             };
         }
         if let Some(item) = list_item(stripped) {
-            return self.item(indent, &item);
+            return self.item_rows(indent, &item);
         }
         let lead = Lead {
-            first: blanks(indent),
-            rest: blanks(indent),
+            first: blank_run(indent),
+            rest: blank_run(indent),
         };
         self.wrap(&self.inline(stripped, theme.text), &lead)
     }
 
-    fn heading(&self, depth: usize, title: &str, whole: &str) -> Vec<Line<'static>> {
+    fn heading_rows(&self, depth: usize, title: &str, whole: &str) -> Vec<Line<'static>> {
         let style = if depth == 1 {
             self.theme.heading.add_modifier(Modifier::UNDERLINED)
         } else {
@@ -136,7 +136,7 @@ impl Rows<'_> {
         self.wrap(&self.inline(text, style), &Lead::default())
     }
 
-    fn item(&self, indent: usize, item: &ListItem<'_>) -> Vec<Line<'static>> {
+    fn item_rows(&self, indent: usize, item: &ListItem<'_>) -> Vec<Line<'static>> {
         let theme = self.theme;
         let (sign, sign_style, style) = match (item.mark, item.done) {
             (_, Some(true)) => ("☑ ", theme.good, theme.dim),
@@ -151,8 +151,8 @@ impl Rows<'_> {
                 format!("{} {}", item.mark, tick.unwrap_or_default())
             }
         };
-        let rest = blanks(indent + super::text::width(&sign));
-        let mut first = blanks(indent);
+        let rest = blank_run(indent + super::text::width(&sign));
+        let mut first = blank_run(indent);
         first.push((sign, sign_style));
         self.wrap(&self.inline(item.text, style), &Lead { first, rest })
     }
@@ -166,7 +166,7 @@ impl Rows<'_> {
     }
 }
 
-fn blanks(count: usize) -> Vec<(String, Style)> {
+fn blank_run(count: usize) -> Vec<(String, Style)> {
     let blanks = (count > 0).then(|| (" ".repeat(count), Style::new()));
     blanks.into_iter().collect()
 }
@@ -196,7 +196,7 @@ fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, St
         done = done.max(reached);
         match event {
             Event::Start(tag) => {
-                let on = attribute(tag.to_end());
+                let on = emphasis_attribute(tag.to_end());
                 styles.push(on.map_or(style, |on| style.add_modifier(on)));
             }
             Event::End(_) => {
@@ -217,7 +217,7 @@ fn inline(text: &str, base: Style, code: Style, marks: Marks) -> Vec<(String, St
 }
 
 /// Returns the attribute of a kind of emphasis.
-fn attribute(tag: TagEnd) -> Option<Modifier> {
+fn emphasis_attribute(tag: TagEnd) -> Option<Modifier> {
     match tag {
         TagEnd::Strong => Some(Modifier::BOLD),
         TagEnd::Emphasis => Some(Modifier::ITALIC),

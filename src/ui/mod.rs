@@ -80,13 +80,13 @@ pub fn paint(
     theme: &Theme,
 ) -> Option<HostCursor> {
     let area = buf.area;
-    let layout = clipped(layout::layout(model), area);
+    let layout = clip_layout(layout::layout(model), area);
     if layout.too_small {
         footer::too_small(buf, area, theme);
         return None;
     }
-    rectangles(buf, &layout, model, screen, theme);
-    overlay(buf, &layout, model, theme);
+    draw_rectangles(buf, &layout, model, screen, theme);
+    draw_overlay(buf, &layout, model, theme);
     prefix::draw(buf, &layout, model, theme);
     footer::draw(buf, &layout, model, screen, theme);
     if theme.ascii {
@@ -119,7 +119,7 @@ pub fn pane_covered(model: &Model) -> bool {
 }
 
 /// Returns the layout as far as it lies on the host terminal: between a resize and its report they may differ.
-fn clipped(mut layout: Layout, area: Rect) -> Layout {
+fn clip_layout(mut layout: Layout, area: Rect) -> Layout {
     if layout.whole == area {
         return layout;
     }
@@ -136,7 +136,13 @@ fn clipped(mut layout: Layout, area: Rect) -> Layout {
     layout
 }
 
-fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen, theme: &Theme) {
+fn draw_rectangles(
+    buf: &mut Buffer,
+    layout: &Layout,
+    model: &Model,
+    screen: &Screen,
+    theme: &Theme,
+) {
     pane::draw(buf, layout, model, screen, theme);
     tour::draw(buf, layout, model, theme);
     moment::draw(buf, layout.pane_inner(), model, theme);
@@ -161,7 +167,7 @@ fn rectangles(buf: &mut Buffer, layout: &Layout, model: &Model, screen: &Screen,
     }
 }
 
-fn overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
+fn draw_overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme) {
     match model.view.overlay {
         None => {}
         Some(Overlay::Help { scroll }) => help::draw(buf, layout.whole, model, scroll, theme),
@@ -197,7 +203,7 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
     };
     match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) => {
-            review::cursor(layout.whole, model, &Theme::default()).map(typing)
+            review::editor_cursor(layout.whole, model, &Theme::default()).map(typing)
         }
         (Some(_), _) => None,
         (None, Focus::Pane) => match copy::search_cursor(model, layout.footer.width) {
@@ -212,7 +218,7 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
                 Focus::Handoff => model.draft.handoff.editor.as_ref()?,
                 Focus::Pane | Focus::History => return None,
             };
-            scratchpad::cursor(inner, editor).map(typing)
+            scratchpad::editor_cursor(inner, editor).map(typing)
         }
     }
 }

@@ -38,7 +38,7 @@ const CLOSES: &str = "typing closes it";
 const WIDEST: u16 = 56;
 
 /// Returns the work of a step of a reboot, in words.
-pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
+pub(super) fn step_in_words(attempt: &Attempt, step: Step) -> &'static str {
     match step {
         _ if attempt.is_copying() && step == Step::Starting => "trimming a copy of the session",
         Step::Armed | Step::Drafting | Step::Review => "writing the handoff",
@@ -61,19 +61,19 @@ pub(super) fn doing(attempt: &Attempt, step: Step) -> &'static str {
 /// Reports whether the stages or the card lie over the pane.
 pub(super) fn is_shown(model: &Model) -> bool {
     let asked = model.session.agent.state == AgentState::Dialog;
-    let stages = stages(model).is_some();
+    let stages = shown_attempt(model).is_some();
     !asked && model.view.overlay.is_none() && (stages || model.view.card.is_some())
 }
 
 /// Returns the reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
-fn stages(model: &Model) -> Option<&Attempt> {
+fn shown_attempt(model: &Model) -> Option<&Attempt> {
     let attempt = model.reboot.attempt.as_ref()?;
     (!attempt.is_harmless() && !attempt.is_overdue()).then_some(attempt)
 }
 
 /// Reports whether the session that is shown is being left.
 pub(super) fn is_under_way(model: &Model) -> bool {
-    stages(model).is_some()
+    shown_attempt(model).is_some()
 }
 
 /// Draws the stages or the card over the pane's cells.
@@ -83,10 +83,10 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     }
     let width = WIDEST.min(pane.width);
     let cells = usize::from(width.saturating_sub(4));
-    let (title, lines) = match (stages(model), &model.view.card) {
+    let (title, lines) = match (shown_attempt(model), &model.view.card) {
         (Some(attempt), _) => (
             "Rebooting".to_owned(),
-            progress(model, attempt, cells, theme),
+            progress_lines(model, attempt, cells, theme),
         ),
         (None, Some(card)) => card_lines(model, &card.outcome, cells, theme),
         (None, None) => return,
@@ -101,7 +101,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
     frame::clear_beside(buf, pane, area);
     let failed = model.view.card.as_ref().filter(|card| card.is_failure());
     let mut title = frame::title(&title, false, theme);
-    if failed.is_some() && stages(model).is_none() {
+    if failed.is_some() && shown_attempt(model).is_none() {
         for span in &mut title.spans {
             span.style = theme.bad;
         }
@@ -111,7 +111,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
 }
 
 /// Returns the steps that this reboot takes, from the end of the old session on.
-fn path(model: &Model, attempt: &Attempt) -> Vec<Step> {
+fn steps_taken(model: &Model, attempt: &Attempt) -> Vec<Step> {
     let mut path = match attempt.kind {
         Kind::Fresh => vec![
             Step::Ending,
@@ -134,11 +134,16 @@ fn path(model: &Model, attempt: &Attempt) -> Vec<Step> {
     path
 }
 
-fn progress(model: &Model, attempt: &Attempt, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn progress_lines(
+    model: &Model,
+    attempt: &Attempt,
+    cells: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let entered = |step: Step| attempt.entered.iter().position(|(one, _)| *one == step);
-    let lines = path(model, attempt).into_iter().map(|step| {
+    let lines = steps_taken(model, attempt).into_iter().map(|step| {
         let Some(at) = entered(step) else {
-            return frame::row(format!("  {}", doing(attempt, step)), theme.dim);
+            return frame::row(format!("  {}", step_in_words(attempt, step)), theme.dim);
         };
         let began = attempt.entered[at].1;
         let behind = attempt.entered.get(at + 1).map(|(_, at)| *at);
@@ -147,7 +152,7 @@ fn progress(model: &Model, attempt: &Attempt, cells: usize, theme: &Theme) -> Ve
             None => ("…", theme.accent),
         };
         let took = text::seconds(behind.unwrap_or(model.now).since(began));
-        let doing = format!(" {}", doing(attempt, step));
+        let doing = format!(" {}", step_in_words(attempt, step));
         let gap = cells.saturating_sub(1 + text::width(&doing) + text::width(&took));
         Line::from(vec![
             Span::styled(sign, style),
@@ -202,7 +207,7 @@ fn card_lines(
                 .and_then(|one| one.reboot.as_ref());
             let undo = record.and_then(|one| one.old_session);
             let undo = undo.map(|_| (Action::Undo, "undoes it"));
-            lines.extend(hints(model, undo.as_slice(), cells, theme));
+            lines.extend(card_hints(model, undo.as_slice(), cells, theme));
             let did = match record.map(|one| one.cause) {
                 Some(Cause::Restore) => "Restored",
                 _ => "Rebooted",
@@ -226,14 +231,14 @@ fn card_lines(
             };
             lines.extend(text::wrapped(goes_on, theme.text, cells));
             let keys = [(Action::Reboot, "retries"), (Action::Messages, "messages")];
-            lines.extend(hints(model, &keys, cells, theme));
+            lines.extend(card_hints(model, &keys, cells, theme));
             ("! Reboot failed".to_owned(), lines)
         }
     }
 }
 
 /// Returns the effects of some keys, and how the card is closed.
-fn hints(
+fn card_hints(
     model: &Model,
     keys: &[(Action, &str)],
     cells: usize,

@@ -32,7 +32,7 @@ pub(super) fn draw(
 ) {
     if layout.bordered {
         let focused = model.view.focus == Focus::Pane && model.view.overlay.is_none();
-        let mut title = frame::title(&title(model), focused, theme);
+        let mut title = frame::title(&pane_title(model), focused, theme);
         // The child chose these words: they are set apart from Pitstop's own.
         let own = text::safe(&model.session.title);
         let room = usize::from(layout.pane.width).saturating_sub(title.width() + 8);
@@ -54,7 +54,7 @@ pub(super) fn draw(
         }
         banner::draw(buf, layout.pane, model, theme);
     }
-    cells(buf, layout.pane_inner(), screen, theme.depth);
+    copy_cells(buf, layout.pane_inner(), screen, theme.depth);
     copy::draw_marks(buf, layout.pane_inner(), screen, theme);
 }
 
@@ -69,7 +69,7 @@ pub(super) fn scroll_mark(screen: &Screen) -> String {
 }
 
 /// Returns `claude · iteration 3 · Opus 4.8 (1M)`.
-fn title(model: &Model) -> String {
+fn pane_title(model: &Model) -> String {
     let copy = model.view.copy.as_ref();
     if let Some(iteration) = copy.and_then(|copy| copy.transcript) {
         return format!("transcript · iteration {iteration}");
@@ -90,23 +90,23 @@ fn title(model: &Model) -> String {
 }
 
 /// Copies the screen's cells into a rectangle; cells that do not fit are cut, and no cell outside is touched.
-pub fn cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
-    patch(buf, area, screen, &Patch::ALL, depth);
+pub fn copy_cells(buf: &mut Buffer, area: Rect, screen: &Screen, depth: Depth) {
+    copy_patch(buf, area, screen, &Patch::ALL, depth);
 }
 
 /// Copies the rows of a screen from one on, whose rectangle may be smaller.
 pub(super) fn cells_from(buf: &mut Buffer, area: Rect, screen: &Screen, first: u16, depth: Depth) {
     let rows = Patch::rows(first..u16::MAX);
-    lifted(buf, area, screen, &rows, first, depth);
+    copy_lifted(buf, area, screen, &rows, first, depth);
 }
 
 /// Copies a part of the screen in the same way; the buffer may be a part of the host terminal.
-pub fn patch(buf: &mut Buffer, area: Rect, screen: &Screen, patch: &Patch, depth: Depth) {
-    lifted(buf, area, screen, patch, 0, depth);
+pub fn copy_patch(buf: &mut Buffer, area: Rect, screen: &Screen, patch: &Patch, depth: Depth) {
+    copy_lifted(buf, area, screen, patch, 0, depth);
 }
 
 /// Returns the place of a part of the screen on the host terminal when its cells are copied into a rectangle.
-pub fn place(area: Rect, patch: &Patch) -> Rect {
+pub fn patch_place(area: Rect, patch: &Patch) -> Rect {
     let row = patch.rows.start.min(area.height);
     let column = patch.columns.start.min(area.width);
     Rect {
@@ -118,7 +118,7 @@ pub fn place(area: Rect, patch: &Patch) -> Rect {
 }
 
 /// Copies a part of the screen shifted upwards by some rows.
-fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, depth: Depth) {
+fn copy_lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, depth: Depth) {
     let room = area.intersection(buf.area);
     let stride = usize::from(buf.area.width);
     screen.for_each_cell_in(part, |view| {
@@ -154,7 +154,7 @@ fn lifted(buf: &mut Buffer, area: Rect, screen: &Screen, part: &Patch, up: u16, 
 
 /// Returns the child's links in some rows of the screen as they lie in its rectangle of the host terminal, in the order of
 /// their places, for the writer of the frame: see [`extra`]. Those that may not pass keep an empty target.
-pub fn links(
+pub fn link_runs(
     area: Rect,
     screen: &Screen,
     rows: Range<u16>,
@@ -210,7 +210,7 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     let as_text = cells_of(base) == 2 && view.text[base.len_utf8()..] == *"\u{fe0e}";
     let whole = match wanted {
         2 => !view.text.contains('\u{fe0e}') || cells_of(base) == 2,
-        _ => as_text || (!selects && counted(view.text) == 1),
+        _ => as_text || (!selects && count_cells(view.text) == 1),
     };
     if whole && is_shown(view.text) {
         // A character that joins the cell before it has a blank of its own to join.
@@ -232,7 +232,7 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
 }
 
 /// Returns the number of cells that the code points of a cluster take together.
-fn counted(cluster: &str) -> usize {
+fn count_cells(cluster: &str) -> usize {
     cluster.chars().map(cells_of).sum()
 }
 
@@ -286,8 +286,8 @@ struct CellStyle {
 
 impl CellStyle {
     fn of(view: &CellView<'_>, depth: Depth) -> Self {
-        let mut foreground = depth.shown(view.foreground);
-        let background = depth.shown(view.background);
+        let mut foreground = depth.nearest_shown(view.foreground);
+        let background = depth.nearest_shown(view.background);
         if foreground == background
             && view.foreground != view.background
             && foreground != Color::Reset
@@ -299,8 +299,8 @@ impl CellStyle {
             background,
             underline: view
                 .underline_colour
-                .map_or(Color::Reset, |own| depth.shown(own)),
-            modifier: modifier(view.attributes),
+                .map_or(Color::Reset, |own| depth.nearest_shown(own)),
+            modifier: modifier_of(view.attributes),
         }
     }
 
@@ -322,7 +322,7 @@ fn readable_on(background: Color) -> Color {
     }
 }
 
-fn modifier(attributes: Attributes) -> Modifier {
+fn modifier_of(attributes: Attributes) -> Modifier {
     let mut modifier = Modifier::empty();
     for (on, one) in [
         (attributes.bold, Modifier::BOLD),

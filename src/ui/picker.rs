@@ -30,7 +30,7 @@ pub struct PickerRow {
 
 impl PickerRow {
     /// Reports whether a text, in small letters, is in it.
-    pub fn has(&self, text: &str) -> bool {
+    pub fn contains_text(&self, text: &str) -> bool {
         let details = self.details.iter().map(|(_, said)| said);
         let mut all = self.fields.iter().chain(details);
         all.any(|one| one.to_lowercase().contains(text))
@@ -68,16 +68,16 @@ pub struct PickerView {
 
 impl PickerView {
     /// Returns the numbers of the rows that pass the filter.
-    pub fn shown(&self) -> Vec<usize> {
+    pub fn shown_rows(&self) -> Vec<usize> {
         let filter = self.filter.as_deref().unwrap_or_default().to_lowercase();
-        let passes = |number: &usize| self.rows[*number].has(&filter);
+        let passes = |number: &usize| self.rows[*number].contains_text(&filter);
         (0..self.rows.len()).filter(passes).collect()
     }
 
     /// Draws it over a whole screen.
     pub fn draw(&mut self, buf: &mut Buffer, theme: &Theme) {
         let whole = buf.area;
-        let shown = self.shown();
+        let shown = self.shown_rows();
         let chosen = shown.get(self.chosen).map(|number| &self.rows[*number]);
         let enter = chosen.map(|row| format!("Enter {}", row.enter));
         let cells = usize::from(whole.width.saturating_sub(4));
@@ -148,7 +148,7 @@ impl PickerView {
         self.first = (self.chosen + 1).saturating_sub(height);
         let first = self.first;
         let rows: Vec<&PickerRow> = shown.iter().map(|number| &self.rows[*number]).collect();
-        let widths = widths(&rows);
+        let widths = column_widths(&rows);
         for (at, row) in rows.iter().enumerate().skip(first).take(height) {
             let line = frame::below(area, (at - first) as u16);
             let is_chosen = at == self.chosen;
@@ -156,7 +156,7 @@ impl PickerView {
                 if is_chosen { " ▸ " } else { "   " },
                 theme.accent,
             )];
-            spans.extend(fields(row, &widths, style_of(row.tone, theme)));
+            spans.extend(field_spans(row, &widths, style_of(row.tone, theme)));
             let cells = usize::from(area.width);
             frame::rows(buf, line, &[frame::cut(Line::from(spans), cells)]);
             if is_chosen {
@@ -179,7 +179,7 @@ fn style_of(tone: Tone, theme: &Theme) -> Style {
 }
 
 /// Returns the widths of all columns but the last.
-fn widths(rows: &[&PickerRow]) -> Vec<usize> {
+fn column_widths(rows: &[&PickerRow]) -> Vec<usize> {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
         let aligned = row.fields.len().saturating_sub(1);
@@ -191,7 +191,7 @@ fn widths(rows: &[&PickerRow]) -> Vec<usize> {
     widths
 }
 
-fn fields(row: &PickerRow, widths: &[usize], style: Style) -> Vec<Span<'static>> {
+fn field_spans(row: &PickerRow, widths: &[usize], style: Style) -> Vec<Span<'static>> {
     let last = row.fields.len().saturating_sub(1);
     let padded = row.fields.iter().enumerate().map(|(at, field)| {
         let safe = text::safe(field);
@@ -272,7 +272,7 @@ mod tests {
             assert!(all.contains(text), "{text} in\n{all}");
         }
         view.filter = Some("DOCS".to_owned());
-        assert_eq!(view.shown(), [1]);
+        assert_eq!(view.shown_rows(), [1]);
         view.filter = Some("no such".to_owned());
         assert!(
             lines(&mut view, 70, 16)

@@ -33,7 +33,7 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
         return;
     }
     let whole = frame::body(layout.whole);
-    let keys = keys(model);
+    let keys = keys_after_prefix(model);
     let key_cells = keys
         .iter()
         .map(|(key, _)| text::width(key))
@@ -73,7 +73,7 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
 }
 
 /// Returns each key that can follow the prefix with its effect in a word or two, in the order of help.
-fn keys(model: &Model) -> Vec<(String, String)> {
+fn keys_after_prefix(model: &Model) -> Vec<(String, String)> {
     let prefix = model.keys().prefix();
     let bindings = model.keys().bindings().iter();
     let bound = bindings.flat_map(|binding| {

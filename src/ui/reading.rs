@@ -45,7 +45,7 @@ pub(super) fn lay_out(
     let mut below = None;
     let mut headed = None;
     // The folded lines are not laid out: layout takes most of the time of a frame.
-    let (unfolded, lines) = unfolded(document, reading, &sections);
+    let (unfolded, lines) = unfold_document(document, reading, &sections);
     for (shown, row) in markdown::rows(&unfolded, area.width, marks, theme) {
         let line = lines.get(shown).copied().unwrap_or(shown);
         if anchored.is_none() && line >= reading.anchor {
@@ -57,14 +57,14 @@ pub(super) fn lay_out(
             break;
         }
         let Some(at) = sections.iter().position(|one| one.line == line) else {
-            rows.push((shown, marked(row, &pattern, theme)));
+            rows.push((shown, mark_matches(row, &pattern, theme)));
             continue;
         };
         // A heading that is wrapped is shown once.
         if headed != Some(line) {
             headed = Some(line);
-            let heading = heading(&sections[at], at, reading, usize::from(area.width), theme);
-            rows.push((shown, marked(heading, &pattern, theme)));
+            let heading = heading_line(&sections[at], at, reading, usize::from(area.width), theme);
+            rows.push((shown, mark_matches(heading, &pattern, theme)));
         }
     }
     let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
@@ -93,7 +93,11 @@ pub(super) fn lay_out(
 
 /// Returns the document without its folded lines and without the blank lines below its headings, which would cost a panel
 /// half of its rows; and the number of each of its lines in the document.
-fn unfolded(document: &str, reading: &Reading, sections: &[Section<'_>]) -> (String, Vec<usize>) {
+fn unfold_document(
+    document: &str,
+    reading: &Reading,
+    sections: &[Section<'_>],
+) -> (String, Vec<usize>) {
     let mut text = String::with_capacity(document.len());
     let mut lines = Vec::new();
     for (line, content) in document.split('\n').enumerate() {
@@ -112,7 +116,7 @@ fn unfolded(document: &str, reading: &Reading, sections: &[Section<'_>]) -> (Str
 }
 
 /// Returns `▾ Next step`, or `▸ Completed · 14 lines` where it is folded.
-fn heading(
+fn heading_line(
     section: &Section<'_>,
     at: usize,
     reading: &Reading,
@@ -135,7 +139,7 @@ fn heading(
 }
 
 /// Returns a row with the matches of a search standing out.
-pub(super) fn marked(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
+pub(super) fn mark_matches(row: Line<'static>, pattern: &str, theme: &Theme) -> Line<'static> {
     let is_there = |span: &Span<'_>| span.content.to_lowercase().contains(pattern);
     if pattern.is_empty() || !row.spans.iter().any(is_there) {
         return row;

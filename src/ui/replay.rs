@@ -41,8 +41,8 @@ pub(super) fn draw(
     };
     let mut mark = format!(
         "{sign} {} / {} {}",
-        clock(replay.clock()),
-        clock(replay.cast().length()),
+        clock_label(replay.clock()),
+        clock_label(replay.cast().length()),
         replay.speed()
     );
     let above = replay.screen().scroll_offset() + usize::from(lifted);
@@ -67,7 +67,7 @@ pub(super) fn draw(
 }
 
 /// Returns a time as `3:07` or `1:02:09`.
-fn clock(time: Duration) -> String {
+fn clock_label(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 {

@@ -41,7 +41,7 @@ struct Parts {
     beside: bool,
 }
 
-fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
+fn lay_out_parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
     let inner = frame::body(whole).inner(Margin::new(2, 1));
     let (left, right) = layout::review_columns(whole.width);
     if left > 0 {
@@ -73,26 +73,31 @@ fn parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
 
 /// Draws the review over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
+    let parts = lay_out_parts(whole, |cells| {
+        decision_lines(model, cells, false, theme).len()
+    });
     let title = if is_trim(model) {
         "Reboot: review the trim"
     } else {
         "Reboot: review the handoff"
     };
     let (area, _) = frame::page(buf, whole, title, theme);
-    let size = format!(" {} ", handoff::size(model, model.draft.handoff.current()));
+    let size = format!(
+        " {} ",
+        handoff::size_label(model, model.draft.handoff.current())
+    );
     frame::write_corner(buf, area, &frame::row(size, theme.dim));
     let cells = usize::from(parts.decision.width);
-    let lines = decision(model, cells, parts.beside, theme);
+    let lines = decision_lines(model, cells, parts.beside, theme);
     frame::rows(buf, parts.decision, &lines);
-    rule(buf, &parts, theme);
+    draw_rule(buf, &parts, theme);
     if let Some(editor) = &model.draft.handoff.editor {
-        scratchpad::editor(buf, parts.document, editor, theme);
-        let mark = scratchpad::place(parts.document, editor);
+        scratchpad::draw_editor(buf, parts.document, editor, theme);
+        let mark = scratchpad::cursor_place(parts.document, editor);
         frame::foot(buf, area, scratchpad::editor_hints(editor), &mark, theme);
         return;
     }
-    let listed = handoff::listed(model);
+    let listed = handoff::listed_missing(model);
     let message = listed
         .as_deref()
         .unwrap_or_else(|| &model.draft.handoff.current().text);
@@ -104,7 +109,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
 }
 
 /// Draws the rule between decision and document.
-fn rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
+fn draw_rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
     let (decision, document) = (parts.decision, parts.document);
     if parts.beside {
         for y in document.top()..document.bottom() {
@@ -117,10 +122,12 @@ fn rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
 }
 
 /// Returns the place of the text cursor while the message is edited in the review.
-pub(super) fn cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
+pub(super) fn editor_cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
     let editor = model.draft.handoff.editor.as_ref()?;
-    let parts = parts(whole, |cells| decision(model, cells, false, theme).len());
-    scratchpad::cursor(parts.document, editor)
+    let parts = lay_out_parts(whole, |cells| {
+        decision_lines(model, cells, false, theme).len()
+    });
+    scratchpad::editor_cursor(parts.document, editor)
 }
 
 /// Returns the keys that a click on a row of the decision is taken for: those that lead to the way or the section that it names.
@@ -131,7 +138,9 @@ pub(super) fn keys_at(
     column: u16,
     row: u16,
 ) -> Vec<KeyEvent> {
-    let parts = parts(buf.area, |cells| decision(model, cells, false, theme).len());
+    let parts = lay_out_parts(buf.area, |cells| {
+        decision_lines(model, cells, false, theme).len()
+    });
     let panel = &model.draft.handoff;
     let area = parts.decision.intersection(buf.area);
     if panel.editor.is_some() || !area.contains(Position::new(column, row)) {
@@ -193,29 +202,29 @@ const CONTENTS: &str = "In the handoff";
 
 /// Returns the lines of the decision: the ways, the tokens they leave and their cost, the time it happens, and the facts to
 /// know before.
-fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
+fn decision_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let gap = beside.then(Line::default);
     let next = model.session.iteration().next();
     let facts = [
         format!("iteration {} → {next}", model.session.iteration()),
-        cause(model),
+        cause_label(model),
     ];
     let mut lines = vec![frame::row(text::join(&facts, cells), theme.title)];
-    lines.extend(text::wrapped(waits(model), theme.accent, cells));
+    lines.extend(text::wrapped(waiting_text(model), theme.accent, cells));
     lines.extend(gap.clone());
-    lines.extend(ways(model, cells, beside, theme));
+    lines.extend(way_lines(model, cells, beside, theme));
     if beside {
-        lines.extend(costs(model, theme, cells));
+        lines.extend(cost_line(model, theme, cells));
     }
-    let mut remarks = unsent(model, beside, cells, theme);
+    let mut remarks = unsent_lines(model, beside, cells, theme);
     let handoff = model.draft.handoff.current();
     if is_trim(model) {
         let said = "A trim sends no message: the session itself goes on.";
         remarks.extend(text::wrapped(said, theme.dim, cells));
     } else {
         let editing = model.draft.handoff.editor.is_some();
-        remarks.extend(handoff::remarks(handoff, cells, theme));
-        remarks.extend(handoff::missing(model, !editing, cells, theme));
+        remarks.extend(handoff::remark_lines(handoff, cells, theme));
+        remarks.extend(handoff::missing_lines(model, !editing, cells, theme));
     }
     if !remarks.is_empty() {
         lines.extend(gap);
@@ -227,20 +236,20 @@ fn decision(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Lin
     if beside {
         let labels = [
             ("Next step", next_step(&handoff.text)),
-            ("New since the last handoff", new(model)),
+            ("New since the last handoff", new_items(model)),
         ];
         for (label, said) in labels {
             let Some(said) = said else { continue };
             lines.extend([Line::default(), frame::row(label, theme.heading)]);
             lines.extend(text::wrapped(text::safe(&said), theme.text, cells));
         }
-        lines.extend(contents(&handoff.text, cells, theme));
+        lines.extend(contents_lines(&handoff.text, cells, theme));
     }
     lines
 }
 
 /// Returns the sections of the message, each with the number of its items.
-fn contents(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn contents_lines(message: &str, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let sections = sections(message);
     if sections.is_empty() {
         return Vec::new();
@@ -277,7 +286,7 @@ pub(super) fn next_step(message: &str) -> Option<String> {
 }
 
 /// Returns the numbers of items that the state has beyond the one that this iteration was given.
-fn new(model: &Model) -> Option<String> {
+fn new_items(model: &Model) -> Option<String> {
     let given = model.current_iteration()?.reboot.as_ref()?;
     let given = given.preserved_state.as_ref()?;
     let state = &model.draft.preserved;
@@ -305,7 +314,7 @@ fn new(model: &Model) -> Option<String> {
 }
 
 /// Returns what becomes of the text in the agent's prompt box; one row where the handoff is below.
-fn unsent(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
+fn unsent_lines(model: &Model, beside: bool, cells: usize, theme: &Theme) -> Vec<Line<'static>> {
     let (said, style) = match unsent::unsent(model) {
         Unsent::Nothing => return Vec::new(),
         Unsent::Text(text) => {
@@ -356,23 +365,23 @@ const FRESH_EFFECT: &str = "a new session with this handoff";
 const ON_THE_FLY_EFFECT: &str = "the turn goes on: nothing is interrupted";
 
 /// Returns the tokens in use now and those that each way would leave, as bars; the way that Enter takes is marked.
-fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
+fn way_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let used = model.used();
     let (trims, in_place) = (is_trim(model), in_place::is_chosen(model));
     let mut lines = Vec::new();
     if let Some(used) = used {
-        lines.push(way(model, None, "Now", Some(used), cells, theme));
+        lines.push(way_line(model, None, "Now", Some(used), cells, theme));
     }
     let fresh = trim::fresh_tokens(model);
     if compaction::is_held(model) {
-        lines.push(way(model, Some(true), IN_PLACE, fresh, cells, theme));
+        lines.push(way_line(model, Some(true), IN_PLACE, fresh, cells, theme));
         lines.push(goes_on(model, cells, theme));
         return lines;
     }
     let on_the_fly = goes_on_the_fly(model);
     let in_place = in_place && !on_the_fly;
     if on_the_fly_refusal(model).is_none() {
-        let row = way(model, Some(on_the_fly), ON_THE_FLY, fresh, cells, theme);
+        let row = way_line(model, Some(on_the_fly), ON_THE_FLY, fresh, cells, theme);
         lines.push(row);
         if on_the_fly {
             let said = format!("{}{ON_THE_FLY_EFFECT}", " ".repeat(WAY.0));
@@ -380,13 +389,20 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
         }
     }
     let takes_fresh = !trims && !in_place && !on_the_fly;
-    lines.push(way(model, Some(takes_fresh), FRESH, fresh, cells, theme));
+    lines.push(way_line(
+        model,
+        Some(takes_fresh),
+        FRESH,
+        fresh,
+        cells,
+        theme,
+    ));
     if takes_fresh && fresh.is_some() {
         let said = format!("{}{FRESH_EFFECT}", " ".repeat(WAY.0));
         lines.push(frame::row(text::fit(&said, cells), theme.dim));
     }
     if in_place::refusal(model).is_none() {
-        let row = way(model, Some(in_place), IN_PLACE, fresh, cells, theme);
+        let row = way_line(model, Some(in_place), IN_PLACE, fresh, cells, theme);
         lines.push(row);
         lines.extend(in_place.then(|| goes_on(model, cells, theme)));
     }
@@ -397,8 +413,15 @@ fn ways(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'s
     }
     let detail = match &offer {
         Ok(offer) => {
-            let after = trimmed(offer, used);
-            lines.push(way(model, Some(trims), TRIM, Some(after), cells, theme));
+            let after = trimmed_tokens(offer, used);
+            lines.push(way_line(
+                model,
+                Some(trims),
+                TRIM,
+                Some(after),
+                cells,
+                theme,
+            ));
             // If the handoff is below, only the chosen way is explained.
             if !beside && !trims {
                 return lines;
@@ -428,7 +451,7 @@ fn goes_on(model: &Model, cells: usize, theme: &Theme) -> Line<'static> {
 
 /// Returns the tokens that a trim would leave of those in use now. The survey counts by itself: only the amount that it
 /// takes away is certain.
-fn trimmed(offer: &Offer, used: Option<Tokens>) -> Tokens {
+fn trimmed_tokens(offer: &Offer, used: Option<Tokens>) -> Tokens {
     let figure = offer.figure;
     let saved = figure.tokens_before.0.saturating_sub(figure.tokens_after.0);
     used.map_or(figure.tokens_after, |used| {
@@ -437,7 +460,7 @@ fn trimmed(offer: &Offer, used: Option<Tokens>) -> Tokens {
 }
 
 /// Returns `▸ Fresh   █▌········┊··┊··    ~16.8k`: `chosen` is none for the tokens in use now.
-fn way(
+fn way_line(
     model: &Model,
     chosen: Option<bool>,
     name: &str,
@@ -475,7 +498,7 @@ fn way(
 }
 
 /// Returns the cost of a turn now, and in a fresh session.
-fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
+fn cost_line(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
     let cost = cost::per_turn(model)?;
     let fresh = cost.fresh.map(text::dollars);
     let fresh = fresh.map_or_else(String::new, |fresh| {
@@ -485,7 +508,7 @@ fn costs(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
     Some(frame::row(text::fit(&said, cells), theme.text))
 }
 
-fn cause(model: &Model) -> String {
+fn cause_label(model: &Model) -> String {
     let words = match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
         None | Some(Cause::Key) => "requested by key",
         Some(Cause::Ctl) => "requested by pitstop ctl",
@@ -509,7 +532,7 @@ fn cause(model: &Model) -> String {
 }
 
 /// Returns what happens after the approval: the one word on safety in the review.
-fn waits(model: &Model) -> String {
+fn waiting_text(model: &Model) -> String {
     if let Some(left) = compaction::left(model) {
         let seconds = left.as_millis().div_ceil(1000);
         let next = match model.config.guard.unanswered {

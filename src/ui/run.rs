@@ -32,7 +32,7 @@ use super::{frame, text, theme::Theme};
 const STOP_PHRASE: usize = 24;
 
 /// Returns the run's parts, the most important first; none where there is no run.
-pub(super) fn parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
+pub(super) fn run_parts(model: &Model, theme: &Theme) -> Vec<Span<'static>> {
     let Some(report) = autopilot::report(model) else {
         return Vec::new();
     };

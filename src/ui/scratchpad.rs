@@ -36,11 +36,11 @@ const FOUND: Color = Color::Blue;
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.view.focus == Focus::Scratchpad && model.view.overlay.is_none();
     let notes = &model.draft.notes;
-    let title = frame::title(&name(model), focused, theme);
+    let title = frame::title(&panel_name(model), focused, theme);
     let inner = frame::border(buf, area, title, focused, theme);
     if let Some(editor) = &notes.editor {
-        self::editor(buf, inner, editor, theme);
-        let mark = place(inner, editor);
+        self::draw_editor(buf, inner, editor, theme);
+        let mark = cursor_place(inner, editor);
         frame::foot(buf, area, editor_hints(editor), &mark, theme);
         return;
     }
@@ -52,7 +52,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
     if notes.parsed.is_blank() {
-        frame::rows(buf, inner, &invitation(model, inner, theme));
+        frame::rows(buf, inner, &invitation_lines(model, inner, theme));
     } else {
         let shown = without_title(&notes.text);
         let rows = markdown::rows(shown, inner.width, Marks::Rendered, theme);
@@ -70,11 +70,13 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 }
 
 /// Returns the panel's name, and the state of its text that a person has to know.
-fn name(model: &Model) -> String {
+fn panel_name(model: &Model) -> String {
     let notes = &model.draft.notes;
     let state = match (&notes.editor, &notes.unsaved) {
         (_, Some(why)) => format!(" · not saved: {}", clean::one_line(why)),
-        (Some(editor), None) if differs(editor, &notes.text) => " · editing · not saved".to_owned(),
+        (Some(editor), None) if is_changed(editor, &notes.text) => {
+            " · editing · not saved".to_owned()
+        }
         (Some(_), None) => " · editing".to_owned(),
         (None, None) => String::new(),
     };
@@ -115,7 +117,7 @@ fn draw_version(
 }
 
 /// Reports whether the edited text differs from the one on disk; compared in place, because it may be large.
-fn differs(editor: &Editor, saved: &str) -> bool {
+fn is_changed(editor: &Editor, saved: &str) -> bool {
     !editor
         .area
         .lines()
@@ -125,7 +127,7 @@ fn differs(editor: &Editor, saved: &str) -> bool {
 }
 
 /// Returns the text of an empty scratchpad.
-fn invitation(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
+fn invitation_lines(model: &Model, inner: Rect, theme: &Theme) -> Vec<Line<'static>> {
     let key = model.keys().hint(Action::Scratchpad).unwrap_or_default();
     let has_keys = model.view.focus == Focus::Scratchpad && model.view.overlay.is_none();
     let key = if has_keys {
@@ -154,8 +156,8 @@ pub(super) const fn editor_hints(editor: &Editor) -> &'static [&'static str] {
 
 /// Returns the place of the cursor in a text that is longer than its rectangle: `line 3/40`. Call it once the text was
 /// drawn.
-pub(super) fn place(area: Rect, editor: &Editor) -> String {
-    let (body, _) = parts(area, editor);
+pub(super) fn cursor_place(area: Rect, editor: &Editor) -> String {
+    let (body, _) = editor_parts(area, editor);
     let (top, _) = editor.area.scroll_offset();
     // A row behind the last one is taken for the last one.
     let begins = |row: usize| editor.area.screen_to_data(row, 0);
@@ -169,7 +171,7 @@ pub(super) fn place(area: Rect, editor: &Editor) -> String {
 }
 
 /// Returns the rectangles of the editor's text, and of the line below it that asks for a pattern.
-fn parts(area: Rect, editor: &Editor) -> (Rect, Rect) {
+fn editor_parts(area: Rect, editor: &Editor) -> (Rect, Rect) {
     let below = u16::from(editor.search.is_some()).min(area.height.saturating_sub(1));
     let text = Rect {
         height: area.height - below,
@@ -184,15 +186,15 @@ fn parts(area: Rect, editor: &Editor) -> (Rect, Rect) {
 }
 
 /// Draws an editor.
-pub(super) fn editor(buf: &mut Buffer, area: Rect, editor: &Editor, theme: &Theme) {
+pub(super) fn draw_editor(buf: &mut Buffer, area: Rect, editor: &Editor, theme: &Theme) {
     let area = area.intersection(buf.area);
     if area.is_empty() {
         return;
     }
-    let (body, below) = parts(area, editor);
+    let (body, below) = editor_parts(area, editor);
     (&editor.area).render(body, buf);
-    restyle(buf, body, theme);
-    if let Some(cell) = position(body, editor).and_then(|at| buf.cell_mut(at)) {
+    restyle_cells(buf, body, theme);
+    if let Some(cell) = cursor_position(body, editor).and_then(|at| buf.cell_mut(at)) {
         // The host's own cursor is here; two would cancel each other out.
         cell.modifier.remove(Modifier::REVERSED);
     }
@@ -211,7 +213,7 @@ fn search_tail(pattern: &str, cells: u16) -> String {
 }
 
 /// Gives the text area's cells the theme's colours, and takes out characters that are not safe to show.
-fn restyle(buf: &mut Buffer, area: Rect, theme: &Theme) {
+fn restyle_cells(buf: &mut Buffer, area: Rect, theme: &Theme) {
     for position in area.positions() {
         let Some(cell) = buf.cell_mut(position) else {
             continue;
@@ -233,17 +235,17 @@ fn restyle(buf: &mut Buffer, area: Rect, theme: &Theme) {
 }
 
 /// Returns the place of the text cursor of an editor that is drawn into this rectangle.
-pub(super) fn cursor(area: Rect, editor: &Editor) -> Option<(u16, u16)> {
-    let (body, below) = parts(area, editor);
+pub(super) fn editor_cursor(area: Rect, editor: &Editor) -> Option<(u16, u16)> {
+    let (body, below) = editor_parts(area, editor);
     if let Some(pattern) = &editor.search {
         let typed = text::width(&search_tail(pattern, area.width)) as u16;
         let x = (area.x + 6 + typed).min(area.right().saturating_sub(1));
         return (below.height > 0).then(|| (x, below.bottom() - 1));
     }
-    position(body, editor)
+    cursor_position(body, editor)
 }
 
-fn position(body: Rect, editor: &Editor) -> Option<(u16, u16)> {
+fn cursor_position(body: Rect, editor: &Editor) -> Option<(u16, u16)> {
     let at = editor.area.screen_cursor();
     let (top, left) = editor.area.scroll_offset();
     let row = u16::try_from(at.row).ok()?.checked_sub(top)?;

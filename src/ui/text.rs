@@ -35,7 +35,7 @@ pub(super) fn bytes(count: usize) -> String {
 }
 
 /// Returns how often the client compacted its context; none if it never did.
-pub(super) fn compactions(number: u32) -> Option<String> {
+pub(super) fn compaction_count(number: u32) -> Option<String> {
     (number > 0).then(|| count(number as usize, "compaction"))
 }
 

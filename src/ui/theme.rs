@@ -80,7 +80,7 @@ impl Depth {
     }
 
     /// Returns the nearest colour to the child's that the host terminal can show.
-    pub fn shown(self, colour: Colour) -> Color {
+    pub fn nearest_shown(self, colour: Colour) -> Color {
         match (self, colour) {
             (Self::Mono, _) | (_, Colour::Default) => Color::Reset,
             (Self::TrueColor, Colour::Rgb(r, g, b)) => Color::Rgb(r, g, b),
@@ -95,17 +95,17 @@ impl Depth {
     }
 
     /// Returns one of Pitstop's own colours, chosen by hand for sixteen colours because the nearest is often not the best.
-    fn ink(self, (r, g, b): Parts, named: Color) -> Option<Color> {
+    fn own_colour(self, (r, g, b): Parts, named: Color) -> Option<Color> {
         match self {
             Self::Mono => None,
             Self::Ansi16 => Some(named),
-            Self::Indexed256 | Self::TrueColor => Some(self.shown(Colour::Rgb(r, g, b))),
+            Self::Indexed256 | Self::TrueColor => Some(self.nearest_shown(Colour::Rgb(r, g, b))),
         }
     }
 }
 
 /// Returns the distance of two colours as the eye sees it, roughly: green counts most, red more the redder both are.
-fn distance(a: Parts, b: Parts) -> u32 {
+fn colour_distance(a: Parts, b: Parts) -> u32 {
     let part = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
     let red = u32::midpoint(u32::from(a.0), u32::from(b.0));
     ((512 + red) * part(a.0, b.0)) / 256 + 4 * part(a.1, b.1) + ((767 - red) * part(a.2, b.2)) / 256
@@ -114,7 +114,7 @@ fn distance(a: Parts, b: Parts) -> u32 {
 fn nearest_16(parts: Parts) -> Color {
     let nearest = NAMED
         .into_iter()
-        .min_by_key(|(_, one)| distance(parts, *one));
+        .min_by_key(|(_, one)| colour_distance(parts, *one));
     nearest.map_or(Color::Gray, |(named, _)| named)
 }
 
@@ -129,7 +129,7 @@ fn nearest_256(r: u8, g: u8, b: u8) -> u8 {
     let mean = (u16::from(r) + u16::from(g) + u16::from(b)) / 3;
     let grey = (mean.saturating_sub(3) / 10).min(23) as u8;
     let level = 8 + 10 * grey;
-    if distance((r, g, b), (level, level, level)) < distance((r, g, b), cube_parts) {
+    if colour_distance((r, g, b), (level, level, level)) < colour_distance((r, g, b), cube_parts) {
         232 + grey
     } else {
         (16 + 36 * cube[0] + 6 * cube[1] + cube[2]) as u8
@@ -340,14 +340,15 @@ impl Theme {
         } else {
             depth
         };
-        Self::painted(palette, ours, depth, name == ThemeName::HighContrast)
+        Self::from_palette(palette, ours, depth, name == ThemeName::HighContrast)
     }
 
-    fn painted(palette: &Palette, ours: Depth, depth: Depth, strong: bool) -> Self {
+    fn from_palette(palette: &Palette, ours: Depth, depth: Depth, strong: bool) -> Self {
         let mono = ours == Depth::Mono;
         let ink = |(parts, named): (Parts, Color)| {
             let plain = Style::new();
-            ours.ink(parts, named).map_or(plain, |ink| plain.fg(ink))
+            ours.own_colour(parts, named)
+                .map_or(plain, |ink| plain.fg(ink))
         };
         let only_mono = |style: Style, attribute: Modifier| {
             if mono {
@@ -358,7 +359,7 @@ impl Theme {
         };
         let bold = Modifier::BOLD;
         let dim = ink(palette.dim);
-        let selection = match ours.ink(palette.selection.0, palette.selection.1) {
+        let selection = match ours.own_colour(palette.selection.0, palette.selection.1) {
             // Among sixteen colours none is sure to be readable on another.
             Some(ground) if ours > Depth::Ansi16 => Style::new().bg(ground),
             _ => Style::new().add_modifier(Modifier::REVERSED),
@@ -426,12 +427,15 @@ mod tests {
     #[test]
     fn named_colours_stay_what_they_are_at_every_depth_that_has_them() {
         for (index, (named, _)) in (0..16).zip(NAMED) {
-            assert_eq!(Depth::Ansi16.shown(Colour::Indexed(index)), named);
+            assert_eq!(Depth::Ansi16.nearest_shown(Colour::Indexed(index)), named);
             assert_eq!(
-                Depth::Indexed256.shown(Colour::Indexed(index)),
+                Depth::Indexed256.nearest_shown(Colour::Indexed(index)),
                 Color::Indexed(index)
             );
-            assert_eq!(Depth::Mono.shown(Colour::Indexed(index)), Color::Reset);
+            assert_eq!(
+                Depth::Mono.nearest_shown(Colour::Indexed(index)),
+                Color::Reset
+            );
         }
     }
 
@@ -446,12 +450,12 @@ mod tests {
         ];
         for ((r, g, b), named, index) in cases {
             assert_eq!(
-                Depth::Ansi16.shown(Colour::Rgb(r, g, b)),
+                Depth::Ansi16.nearest_shown(Colour::Rgb(r, g, b)),
                 named,
                 "{r} {g} {b}"
             );
             assert_eq!(
-                Depth::Indexed256.shown(Colour::Rgb(r, g, b)),
+                Depth::Indexed256.nearest_shown(Colour::Rgb(r, g, b)),
                 Color::Indexed(index)
             );
         }
@@ -532,10 +536,10 @@ mod tests {
         #[test]
         fn no_depth_shows_what_it_cannot(r: u8, g: u8, b: u8, index: u8) {
             for colour in [Colour::Rgb(r, g, b), Colour::Indexed(index), Colour::Default] {
-                prop_assert_eq!(Depth::Mono.shown(colour), Color::Reset);
-                let few = Depth::Ansi16.shown(colour);
+                prop_assert_eq!(Depth::Mono.nearest_shown(colour), Color::Reset);
+                let few = Depth::Ansi16.nearest_shown(colour);
                 prop_assert!(few == Color::Reset || NAMED.iter().any(|(named, _)| *named == few));
-                prop_assert!(!matches!(Depth::Indexed256.shown(colour), Color::Rgb(..)));
+                prop_assert!(!matches!(Depth::Indexed256.nearest_shown(colour), Color::Rgb(..)));
             }
         }
     }

@@ -15,13 +15,13 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
         return;
     }
     let room = pane.width - 4;
-    if let Some(line) = line(model, usize::from(room), theme) {
+    if let Some(line) = tour_line(model, usize::from(room), theme) {
         buf.set_line(pane.x + 2, pane.bottom() - 1, &line, room);
     }
 }
 
 /// Returns the line in at most so many cells, if there is a tour.
-pub(super) fn line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
+pub(super) fn tour_line(model: &Model, cells: usize, theme: &Theme) -> Option<Line<'static>> {
     let line = tour::line(model)?;
     let style = theme
         .accent

@@ -21,7 +21,7 @@ use super::{
 const ROWS: usize = 20_000;
 
 /// The rows of a talk, as bytes for an emulator of this width, and their number.
-pub fn written(talk: &Talk, width: u16, zone: Zone, theme: &Theme) -> (Vec<u8>, usize) {
+pub fn write_talk(talk: &Talk, width: u16, zone: Zone, theme: &Theme) -> (Vec<u8>, usize) {
     let mut rows: Vec<Line<'static>> = Vec::new();
     if talk.is_cut {
         rows.push(frame::row(
@@ -177,7 +177,7 @@ mod tests {
             ],
             is_cut: true,
         };
-        let (bytes, rows) = written(&talk, 60, |_| Utc.fix(), &Theme::default());
+        let (bytes, rows) = write_talk(&talk, 60, |_| Utc.fix(), &Theme::default());
         let mut screen = Screen::new(PaneSize::new(60, 40), rows);
         screen.feed_at_once(&bytes);
         let text = screen.text();
@@ -195,7 +195,7 @@ mod tests {
         }
         assert_eq!(screen.title(), "");
         assert!(screen.take_facts().is_empty());
-        let (_, rows) = written(&Talk::default(), 60, |_| Utc.fix(), &Theme::default());
+        let (_, rows) = write_talk(&Talk::default(), 60, |_| Utc.fix(), &Theme::default());
         assert_eq!(rows, 1);
     }
 }

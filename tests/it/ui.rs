@@ -956,7 +956,7 @@ fn attributes_and_colours_of_the_child_arrive() {
     screen.feed(bytes.as_bytes(), Instant::now());
     let area = Rect::new(0, 0, 20, 2);
     let mut buffer = Buffer::empty(area);
-    ui::pane::cells(&mut buffer, area, &screen, Depth::TrueColor);
+    ui::pane::copy_cells(&mut buffer, area, &screen, Depth::TrueColor);
     let cell = &buffer[(0, 0)];
     assert_eq!(
         (cell.symbol(), cell.fg, cell.bg),
@@ -990,7 +990,7 @@ fn a_wide_character_is_cut_at_the_edge_and_at_an_overlay() {
     let mut screen = Screen::new(PaneSize::new(20, 1), 0);
     screen.feed("日本語日本語日本語".as_bytes(), Instant::now());
     let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 1));
-    ui::pane::cells(
+    ui::pane::copy_cells(
         &mut buffer,
         Rect::new(0, 0, 5, 1),
         &screen,
@@ -1572,7 +1572,7 @@ proptest! {
         let whole = Rect::new(0, 0, 50, 20);
         let area = Rect::new(rect.0, rect.1, rect.2, rect.3);
         let mut buffer = Buffer::filled(whole, Cell::new("#"));
-        ui::pane::cells(&mut buffer, area, &screen, depth);
+        ui::pane::copy_cells(&mut buffer, area, &screen, depth);
         for position in whole.positions() {
             let cell = &buffer[position];
             if area.contains(position) {
@@ -2049,7 +2049,7 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
         let (column, row) = place_of(model, said);
         let theme = Theme::default();
         let column = column + said.len() as u16 / 2;
-        let events = ui::hint::at(model, &screen(model), &theme, column, row);
+        let events = ui::hint::keys_at(model, &screen(model), &theme, column, row);
         events.iter().map(|event| event.code).collect()
     };
     let mut model = working(NORMAL);

@@ -56,7 +56,7 @@ impl Shell {
         let theme = self.terminals.active().map(|active| active.theme.clone());
         let theme = theme.unwrap_or_default();
         let (bytes, rows) =
-            crate::ui::transcript::written(talk, size.columns(), crate::runtime::zone, &theme);
+            crate::ui::transcript::write_talk(talk, size.columns(), crate::runtime::zone, &theme);
         let mut screen = Screen::new(size, rows);
         screen.feed_at_once(&bytes);
         self.pane.screen.copy(&CopyOrder::Enter);

@@ -141,7 +141,7 @@ fn draw_whole(
     frames.typed_due = None;
     let layout = layout(model);
     let pane = layout.pane_inner();
-    let links = pane::links(pane, screen, 0..u16::MAX, theme.depth, hostname);
+    let links = pane::link_runs(pane, screen, 0..u16::MAX, theme.depth, hostname);
     frames.canvas.set_links(links);
     frames.layout = Some(layout);
     frames

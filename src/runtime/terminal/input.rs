@@ -43,7 +43,7 @@ impl Shell {
             return Vec::new();
         }
         let (model, screen) = (self.core.view(), self.pane.seen());
-        crate::ui::hint::at(model, screen, &active.theme, event.column, event.row)
+        crate::ui::hint::keys_at(model, screen, &active.theme, event.column, event.row)
     }
 
     pub(in crate::runtime) fn input(&mut self, id: TerminalId, input: HostInput) {

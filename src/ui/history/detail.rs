@@ -28,7 +28,7 @@ use super::{
         text::{self, tokens},
         theme::Theme,
     },
-    begun_by, figures, lived,
+    begun_by, time_lived, token_figures,
 };
 
 /// The widest that the texts get, in cells.
@@ -70,13 +70,13 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         let lines = difference.text.lines().count().max(1);
         (text::window(rows, scroll, inner.height), lines)
     } else {
-        let facts = facts(run, iteration, past, model);
+        let facts = iteration_facts(run, iteration, past, model);
         let messages = match past {
             Some(Ok(past)) => history::texts(past, iteration),
             Some(Err(why)) => vec![("Handoffs", &why[..])],
             None => Vec::new(),
         };
-        let record = record(iteration);
+        let record = record_facts(iteration);
         let texts: Vec<usize> = messages
             .iter()
             .map(|(_, said)| said.split('\n').count())
@@ -89,19 +89,20 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
             .flat_map(|((name, said), count)| {
                 let first = above + 2;
                 above = first + count;
-                let rows = markdown::rows(said, text_cells, Marks::Kept, theme).map(indented);
-                heading(name, first, theme).chain(rows.map(move |(line, row)| (first + line, row)))
+                let rows = markdown::rows(said, text_cells, Marks::Kept, theme).map(indent_row);
+                heading_rows(name, first, theme)
+                    .chain(rows.map(move |(line, row)| (first + line, row)))
             });
         let at_end = lines - record.len();
         let rows = fact_rows(&facts, 0, cells, theme)
             .chain(texts)
-            .chain(heading("Record", at_end, theme))
+            .chain(heading_rows("Record", at_end, theme))
             .chain(fact_rows(&record, at_end, cells, theme));
         (text::window(rows, scroll, inner.height), lines)
     };
     let wanted = model.view.history.query.to_lowercase();
     let rows = window.rows.iter().cloned();
-    let rows = rows.map(|row| reading::marked(row, &wanted, theme));
+    let rows = rows.map(|row| reading::mark_matches(row, &wanted, theme));
     frame::rows(buf, inner, &rows.collect::<Vec<_>>());
     let mut hints = vec!["Esc close"];
     if window.scrolls() {
@@ -135,7 +136,7 @@ fn fact_rows<'a>(
 }
 
 /// Returns a blank row and a heading, which end before a line.
-fn heading(
+fn heading_rows(
     said: &str,
     line: usize,
     theme: &Theme,
@@ -149,7 +150,7 @@ fn heading(
 }
 
 /// Returns a row of a text below its heading, which is a cell from the border.
-fn indented((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
+fn indent_row((line, mut row): (usize, Line<'static>)) -> (usize, Line<'static>) {
     row.spans.insert(0, Span::raw(" "));
     (line, row)
 }
@@ -168,15 +169,15 @@ fn difference_rows<'a>(
         .chain(heading)
         .map(|row| (0, row))
         .chain(
-            changes(&difference.text, text_cells, theme)
+            change_rows(&difference.text, text_cells, theme)
                 .into_iter()
-                .map(indented),
+                .map(indent_row),
         )
 }
 
 /// Returns the rows of a unified diff, rendered as the text itself is: what was added and what was removed differ by their sign
 /// and by a line through them, not only by their colour. Red is for a thing that needs a person, and a removed line needs none.
-fn changes(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<'static>)> {
+fn change_rows(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<'static>)> {
     if difference.is_empty() {
         return vec![(0, frame::row("nothing", theme.text))];
     }
@@ -187,7 +188,7 @@ fn changes(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<'sta
     let mut shown = 0;
     for part in lines.chunk_by(|one, next| sign(one) == sign(next) && sign(one) != b'@') {
         if sign(part[0]) == b'@' {
-            let said = match hunk(part[0]) {
+            let said = match parse_hunk(part[0]) {
                 Some((begin, count)) => {
                     let folded = begin.saturating_sub(shown + 1);
                     shown = begin + count - 1;
@@ -203,7 +204,7 @@ fn changes(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<'sta
                 .collect();
             let said = said.join("\n");
             let laid = markdown::rows(&said, cells.saturating_sub(2), Marks::Rendered, theme);
-            let row = |(line, row)| (first + line, changed(sign(part[0]), row, theme));
+            let row = |(line, row)| (first + line, changed_row(sign(part[0]), row, theme));
             rows.extend(laid.map(row));
         }
         first += part.len();
@@ -212,7 +213,7 @@ fn changes(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<'sta
 }
 
 /// Returns a row of what was added, removed or stays, behind its sign.
-fn changed(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
+fn changed_row(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
     let (sign, style) = match sign {
         b'+' => ("+ ", theme.good),
         b'-' => ("- ", theme.text.add_modifier(Modifier::CROSSED_OUT)),
@@ -227,7 +228,7 @@ fn changed(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
 }
 
 /// Reads the place in the older text of `@@ -12,7 +12,9 @@`: its first line, and the number of its lines.
-fn hunk(head: &str) -> Option<(usize, usize)> {
+fn parse_hunk(head: &str) -> Option<(usize, usize)> {
     let range = head.strip_prefix("@@ -")?.split(' ').next()?;
     let (begin, count) = range.split_once(',').unwrap_or((range, "1"));
     let count: usize = count.parse().ok()?;
@@ -237,7 +238,7 @@ fn hunk(head: &str) -> Option<(usize, usize)> {
 }
 
 /// Returns the text that the session was begun with.
-fn given(record: &RebootRecord) -> (&'static str, String) {
+fn given_fact(record: &RebootRecord) -> (&'static str, String) {
     if let Some(trim) = record.trim {
         let said = format!(
             "{} → {} tokens · {} of {} tool responses ({} %)",
@@ -264,14 +265,14 @@ fn given(record: &RebootRecord) -> (&'static str, String) {
 }
 
 /// Returns the facts of an iteration: its beginning and end, its turns, tokens and cost, and the next step.
-fn facts(
+fn iteration_facts(
     run: &RunId,
     iteration: &Iteration,
     past: Option<&Result<Box<PastSession>, String>>,
     model: &Model,
 ) -> Vec<(&'static str, String)> {
     let time = |at: DateTime<Utc>| model.now.local(at).format("%Y-%m-%d %H:%M").to_string();
-    let lasted = text::span(lived(iteration, model));
+    let lasted = text::span(time_lived(iteration, model));
     let began = format!("{}, {}", time(iteration.started_at), begun_by(iteration));
     let ended = match iteration.ended_at {
         Some(at) => {
@@ -281,12 +282,12 @@ fn facts(
         None => ("lasts", format!("{lasted} so far")),
     };
     let mut facts = vec![("began", began), ended];
-    let mut context = vec![figures(iteration, model)];
+    let mut context = vec![token_figures(iteration, model)];
     let turns = iteration
         .turns
         .and_then(|count| usize::try_from(count).ok());
     context.extend(turns.map(|turns| text::count(turns, "turn")));
-    context.extend(text::compactions(iteration.compactions));
+    context.extend(text::compaction_count(iteration.compactions));
     context.retain(|one| !one.is_empty());
     facts.push(("context", context.join(" · ")));
     let totals = totals_of(iteration, model);
@@ -294,7 +295,7 @@ fn facts(
     facts.push(("tokens", format!("{input} in, {output} out")));
     facts.extend(cost_of(iteration, model).map(|cost| ("cost", text::dollars(cost))));
     facts.extend(next_step(iteration, past, model).map(|next| ("next step", next)));
-    facts.extend(iteration.reboot.as_ref().map(given));
+    facts.extend(iteration.reboot.as_ref().map(given_fact));
     facts.extend(summary_made(iteration));
     if !matches!(past, Some(Ok(_))) {
         facts.extend(summary_lines(iteration));
@@ -319,7 +320,7 @@ fn next_step(
 }
 
 /// Returns the facts of its record: the ids, and the times that the steps of its reboot took.
-fn record(iteration: &Iteration) -> Vec<(&'static str, String)> {
+fn record_facts(iteration: &Iteration) -> Vec<(&'static str, String)> {
     let id =
         |session: &Option<SessionId>| session.map_or_else(|| "–".to_owned(), |id| id.to_string());
     let mut facts = vec![("session", id(&iteration.session_id))];

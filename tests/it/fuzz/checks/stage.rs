@@ -370,7 +370,7 @@ impl Stage {
 
 fn whole(canvas: &mut Canvas, model: &Model, screen: &Screen, theme: &Theme) -> Vec<u8> {
     let pane = layout(model).pane_inner();
-    let links = ui::pane::links(pane, screen, 0..u16::MAX, theme.depth, HOST_NAME);
+    let links = ui::pane::link_runs(pane, screen, 0..u16::MAX, theme.depth, HOST_NAME);
     canvas.set_links(links);
     canvas.whole(|buf| ui::paint(buf, model, screen, theme).map(placed))
 }
