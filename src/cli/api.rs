@@ -40,7 +40,7 @@ pub enum Method {
 
 /// Runs the command; returns the exit code.
 pub fn run(args: &ApiArgs) -> Outcome {
-    check(&args.path).map_err(|(error, hint)| out::misused(&error, hint))?;
+    check_path(&args.path).map_err(|(error, hint)| out::misused(&error, hint))?;
     let body = match args.data.as_str() {
         "-" if args.method == Method::Post => out::piped(BODY),
         given => Ok(given.as_bytes().to_vec()),
@@ -55,7 +55,7 @@ pub fn run(args: &ApiArgs) -> Outcome {
 }
 
 /// Checks that this can be sent as the path of a request, and will be answered at once.
-fn check(path: &str) -> Result<(), (String, &'static str)> {
+fn check_path(path: &str) -> Result<(), (String, &'static str)> {
     if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err((
             format!("{path:?} is not a path"),
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn only_a_path_that_is_answered_at_once_is_sent() {
-        assert_eq!(check("/context/usage?used_tokens=1"), Ok(()));
+        assert_eq!(check_path("/context/usage?used_tokens=1"), Ok(()));
         for wrong in ["status", "/a b", "/a\r\nX: y", "/é", "/events?last=3"] {
-            assert!(check(wrong).is_err(), "{wrong}");
+            assert!(check_path(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -98,7 +98,7 @@ pub fn run(args: &AttachArgs) -> Outcome {
         ));
     }
     if let Some(name) = &args.name {
-        out::enter(&ls::find(name)?)?;
+        out::enter(&ls::find_project(name)?)?;
     }
     let mut stream = None;
     let asked = out::try_ask(|door| {
@@ -108,10 +108,11 @@ pub fn run(args: &AttachArgs) -> Outcome {
         Ok(answer)
     });
     match (asked, stream) {
-        (Ok(answer), Some(stream)) if answer.status == SWITCHING => show(stream, args, None)
-            .map_err(|NotBegun| {
+        (Ok(answer), Some(stream)) if answer.status == SWITCHING => {
+            show_session(stream, args, None).map_err(|NotBegun| {
                 out::failed("the supervisor has ended", "`pitstop` starts another one")
-            }),
+            })
+        }
         (Ok(answer), _) if answer.status == OTHER_VERSION => by_its_own_program(args),
         (Ok(answer), _) => Err(out::refused(&answer)),
         (Err(ClientError::NoSupervisor { .. }), _) => Err(out::none_runs()),
@@ -141,7 +142,7 @@ pub(super) struct NotBegun;
 
 /// Hands this terminal to the supervisor at the other end of a connection, which is a child of this process if it was just started,
 /// and waits until the terminal is free again; returns the exit code.
-pub(super) fn show(
+pub(super) fn show_session(
     stream: BlockingStream,
     args: &AttachArgs,
     server: Option<Child>,
@@ -160,7 +161,7 @@ pub(super) fn show(
         .enable_all()
         .build()
         .and_then(|runtime| {
-            runtime.block_on(async { Client::new(stream, &hello, server)?.wait().await })
+            runtime.block_on(async { Client::new(stream, &hello, server)?.wait_for_end().await })
         });
     tty::restore();
     let code = match ended {
@@ -237,23 +238,23 @@ impl Client {
     }
 
     /// Waits until the terminal is free again.
-    async fn wait(&mut self) -> io::Result<End> {
+    async fn wait_for_end(&mut self) -> io::Result<End> {
         loop {
             tokio::select! {
                 line = self.lines.next_line() => {
                     let end = match line.ok().flatten() {
-                        Some(line) => self.heard(&line).await?,
-                        None => Some(self.lost().await),
+                        Some(line) => self.handle_line(&line).await?,
+                        None => Some(self.lost_supervisor().await),
                     };
                     if let Some(end) = end {
                         return Ok(end);
                     }
                 }
                 // A supervisor that has not taken the terminal yet expects no message, and asks for the size then.
-                _ = self.resized.recv(), if self.is_attached => self.send(&ClientMessage::Resized).await,
-                _ = self.stopped.recv(), if self.is_attached => self.suspend().await?,
-                _ = self.ended.recv() => return Ok(self.leave(Number::TERM).await),
-                _ = self.interrupted.recv() => return Ok(self.leave(Number::INT).await),
+                _ = self.resized.recv(), if self.is_attached => self.send_message(&ClientMessage::Resized).await,
+                _ = self.stopped.recv(), if self.is_attached => self.suspend_job().await?,
+                _ = self.ended.recv() => return Ok(self.leave_on(Number::TERM).await),
+                _ = self.interrupted.recv() => return Ok(self.leave_on(Number::INT).await),
                 // The supervisor finds the connection closed, and does as the user wants it.
                 _ = self.hung_up.recv() => return Ok(over_by(Number::HUP)),
             }
@@ -261,19 +262,19 @@ impl Client {
     }
 
     /// Sends a message. A supervisor that has gone is noticed by the end of its own messages.
-    async fn send(&mut self, message: &ClientMessage) {
+    async fn send_message(&mut self, message: &ClientMessage) {
         let _ = self.messages.write_all(&client_line(message)).await;
     }
 
     /// Handles a message of the supervisor; returns the end if it is one.
-    async fn heard(&mut self, line: &str) -> io::Result<Option<End>> {
+    async fn handle_line(&mut self, line: &str) -> io::Result<Option<End>> {
         let end = match serde_json::from_str(line) {
             Ok(ServerMessage::Attached) => {
                 self.is_attached = true;
-                self.take().await?;
+                self.take_terminal().await?;
                 None
             }
-            Ok(ServerMessage::Edit { file }) => self.edit(&file).await?,
+            Ok(ServerMessage::Edit { file }) => self.edit_file(&file).await?,
             Ok(ServerMessage::Released) => {
                 // The person has the terminal back while the last processes are ended.
                 tty::restore();
@@ -297,14 +298,14 @@ impl Client {
     }
 
     /// Takes the terminal and has the supervisor draw on it.
-    async fn take(&mut self) -> io::Result<()> {
+    async fn take_terminal(&mut self) -> io::Result<()> {
         tty::take()?;
-        self.send(&ClientMessage::Taken).await;
+        self.send_message(&ClientMessage::Taken).await;
         Ok(())
     }
 
     /// Returns how a supervisor has ended that has closed the connection without a message.
-    async fn lost(&mut self) -> End {
+    async fn lost_supervisor(&mut self) -> End {
         let limit = Instant::now() + RELEASE_LIMIT;
         let mut status = None;
         // One that goes on has only let go of this terminal.
@@ -338,13 +339,13 @@ impl Client {
     }
 
     /// Detaches, as a signal asks. A supervisor that this process has started and that has not come so far is ended.
-    async fn leave(&mut self, signal: Number) -> End {
+    async fn leave_on(&mut self, signal: Number) -> End {
         match &self.server {
             Some(server) if !self.is_attached => {
                 let _ = kill_process(Pid::from_child(server), Number::TERM);
             }
             _ => {
-                self.send(&ClientMessage::Detach).await;
+                self.send_message(&ClientMessage::Detach).await;
                 self.skip_to(|message| matches!(message, ServerMessage::Detached { .. }))
                     .await;
             }
@@ -365,18 +366,18 @@ impl Client {
     }
 
     /// Has the user's editor edit a file in the terminal; returns the end of the session if that comes first.
-    async fn edit(&mut self, file: &Path) -> io::Result<Option<End>> {
+    async fn edit_file(&mut self, file: &Path) -> io::Result<Option<End>> {
         tty::restore();
         let mut editor = AsyncCommand::new("sh")
-            .args(editor::arguments(file))
+            .args(editor::editor_arguments(file))
             .spawn()?;
         let success = loop {
             tokio::select! {
                 status = editor.wait() => break status.is_ok_and(|status| status.success()),
                 line = self.lines.next_line() => {
                     let end = match line.ok().flatten() {
-                        Some(line) => Box::pin(self.heard(&line)).await?,
-                        None => Some(self.lost().await),
+                        Some(line) => Box::pin(self.handle_line(&line)).await?,
+                        None => Some(self.lost_supervisor().await),
                     };
                     if let Some(end) = end {
                         editor::hang_up(&mut editor, EDITOR_LIMIT).await;
@@ -387,7 +388,7 @@ impl Client {
                 _ = self.stopped.recv() => tty::stop(),
                 _ = self.ended.recv() => {
                     editor::hang_up(&mut editor, EDITOR_LIMIT).await;
-                    return Ok(Some(self.leave(Number::TERM).await));
+                    return Ok(Some(self.leave_on(Number::TERM).await));
                 }
                 _ = self.hung_up.recv() => {
                     editor::hang_up(&mut editor, EDITOR_LIMIT).await;
@@ -397,19 +398,19 @@ impl Client {
                 _ = self.interrupted.recv() => {}
             }
         };
-        self.take().await?;
-        self.send(&ClientMessage::Ran { success }).await;
+        self.take_terminal().await?;
+        self.send_message(&ClientMessage::Ran { success }).await;
         Ok(None)
     }
 
     /// Stops this process as a shell's job, and takes the terminal again when it is continued.
-    async fn suspend(&mut self) -> io::Result<()> {
-        self.send(&ClientMessage::Suspend).await;
+    async fn suspend_job(&mut self) -> io::Result<()> {
+        self.send_message(&ClientMessage::Suspend).await;
         self.skip_to(|message| matches!(message, ServerMessage::Suspended))
             .await;
         tty::restore();
         tty::stop();
-        self.take().await
+        self.take_terminal().await
     }
 }
 

@@ -28,7 +28,7 @@ pub struct CheckArgs {
 
 /// Checks and prints; returns exit code 0 when the configuration can be used, 2 when not.
 pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
-    let outcome = check(args, flags);
+    let outcome = check_config(args, flags);
     let usable = outcome.is_ok();
     let text = if args.json {
         format!("{}\n", as_json(&outcome))
@@ -45,7 +45,7 @@ pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
 }
 
 /// Loads the configuration that a session would start with, or the one named file laid over the defaults.
-fn check(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
+fn check_config(args: &CheckArgs, flags: &Flags) -> Result<Loaded, ConfigErrors> {
     if let Some(path) = &args.file {
         let config = load::check_file(path)?;
         return Ok(Loaded {
@@ -76,13 +76,13 @@ fn as_text(outcome: &Result<Loaded, ConfigErrors>, style: Style) -> String {
     text.push_str("no errors; in force, the last one wins: the defaults");
     for source in &loaded.sources {
         text.push_str(" < ");
-        text.push_str(&pitstop_base::clean::one_line(&describe(source)));
+        text.push_str(&pitstop_base::clean::one_line(&describe_source(source)));
     }
     text.push('\n');
     text
 }
 
-fn describe(source: &Source) -> String {
+fn describe_source(source: &Source) -> String {
     match source {
         Source::Project {
             path,

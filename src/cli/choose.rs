@@ -36,41 +36,41 @@ enum Row {
 
 /// Runs the command; returns the exit code.
 pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
-    let here = Here::find(&host.flags())?;
+    let here = Here::find(&host.config_flags())?;
     if let Some(host) = &args.ask_host {
         return Ok(fleet::ask_host(host, &here));
     }
     let fleet = Fleet::of(&here, args.local);
     if args.json || args.watch || !out::has_terminal() {
-        return ls::print(args, &fleet);
+        return ls::print_list(args, &fleet);
     }
     // The hosts' answers come in while the list is shown.
-    let sessions = ls::sessions(&fleet)?;
-    let past = match here.holder() {
+    let sessions = ls::find_sessions(&fleet)?;
+    let past = match here.find_holder() {
         Some(_) => Vec::new(),
         None => offer::rows(&here, wall()),
     };
-    let rows = rows(&sessions, &past);
+    let rows = choice_rows(&sessions, &past);
     if rows.is_empty() {
         return Ok(out::print(
             "no session runs here, and there is none to go back to\n",
         ));
     }
     let picker = Picker::new("pitstop · sessions".to_owned(), rows);
-    match show(picker, &here, fleet, past) {
+    match show_sessions(picker, &here, fleet, past) {
         Ok(Picked::Row(Row::Running(Place::Here(project)))) => {
             out::enter(&project)?;
             attach::run(&AttachArgs::default())
         }
         Ok(Picked::Row(Row::Running(Place::On(host, project)))) => {
-            Err(fleet::attach(&host, &project))
+            Err(fleet::attach_host(&host, &project))
         }
         Ok(Picked::Row(Row::Running(Place::Nowhere))) => Err(out::failed(
             "it does not answer",
             "`pitstop doctor` in its project says more; `ssh` that of a host",
         )),
-        Ok(Picked::Row(Row::Past(choice))) => host::begin(host, choice),
-        Ok(Picked::New) => host::begin(host, Choice::New),
+        Ok(Picked::Row(Row::Past(choice))) => host::begin_choice(host, choice),
+        Ok(Picked::New) => host::begin_choice(host, Choice::New),
         Ok(Picked::Quit) => Ok(out::OK),
         Ok(Picked::Ended(code)) => Ok(code),
         Err(error) => Err(out::failed(
@@ -81,7 +81,7 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
 }
 
 /// Shows the list, which follows the sessions.
-fn show(
+fn show_sessions(
     picker: Picker<Row>,
     here: &Here,
     fleet: Fleet,
@@ -93,10 +93,10 @@ fn show(
     thread::spawn(move || {
         while !ended.load(Ordering::Relaxed) {
             thread::park_timeout(REFRESH);
-            let Ok(sessions) = ls::sessions(&fleet) else {
+            let Ok(sessions) = ls::find_sessions(&fleet) else {
                 return;
             };
-            if sender.send(rows(&sessions, &past)).is_err() {
+            if sender.send(choice_rows(&sessions, &past)).is_err() {
                 return;
             }
         }
@@ -106,11 +106,11 @@ fn show(
     chosen
 }
 
-fn rows(sessions: &[Session], past: &[(PickerRow, Choice)]) -> Vec<(PickerRow, Row)> {
+fn choice_rows(sessions: &[Session], past: &[(PickerRow, Choice)]) -> Vec<(PickerRow, Row)> {
     let now = wall();
     let running = sessions
         .iter()
-        .map(|one| (one.row(now), Row::Running(one.place())));
+        .map(|one| (one.picker_row(now), Row::Running(one.place())));
     let past = past
         .iter()
         .map(|(row, choice)| (row.clone(), Row::Past(choice.clone())));

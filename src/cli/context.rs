@@ -46,7 +46,7 @@ pub struct ContextArgs {
 
 /// Runs the command; 0, or 1 if nothing could be read.
 pub fn run(args: &ContextArgs) -> i32 {
-    match sessions(args.all) {
+    match read_sessions(args.all) {
         Ok(sessions) if sessions.is_empty() && !args.json => {
             out::failed("no session of this project is on record", out::START)
         }
@@ -75,7 +75,7 @@ struct Session {
 }
 
 /// Returns the present session, or all of them, oldest first.
-fn sessions(all: bool) -> Result<Vec<Session>, ContextError> {
+fn read_sessions(all: bool) -> Result<Vec<Session>, ContextError> {
     let project = project_here().map_err(ContextError::Directory)?;
     let places = sessions::places(Paths::of_process(&project).ok().as_ref());
     let mut found = Vec::new();
@@ -130,7 +130,7 @@ fn of_run(
             if found.iter().all(|have| have.id != id) {
                 found.push(from_transcript(id, &path)?);
             }
-        } else if let Some(log) = recorded(run, iteration.iteration)? {
+        } else if let Some(log) = read_recorded(run, iteration.iteration)? {
             found.push(Session {
                 id: format!("{}/{}", meta.run_id.as_str(), iteration.iteration),
                 source: "recording",
@@ -144,7 +144,10 @@ fn of_run(
     Ok(())
 }
 
-fn recorded(run: &PrivateDir, iteration: IterationId) -> Result<Option<CommandLog>, ContextError> {
+fn read_recorded(
+    run: &PrivateDir,
+    iteration: IterationId,
+) -> Result<Option<CommandLog>, ContextError> {
     let Some(directory) = run.find_dir(&format!("iteration-{iteration}"))? else {
         return Ok(None);
     };

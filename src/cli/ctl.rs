@@ -24,7 +24,7 @@ pub struct CtlArgs {
     #[arg(required_if_eq("action", "say"), allow_hyphen_values = true)]
     pub text: Option<String>,
     /// With `reboot`: how the context goes over: fresh, in-place or trim
-    #[arg(long, value_name = "WAY", value_parser = way)]
+    #[arg(long, value_name = "WAY", value_parser = read_way)]
     pub way: Option<Way>,
     /// With `clear-state`: do not ask
     #[arg(long)]
@@ -34,7 +34,7 @@ pub struct CtlArgs {
     pub json: bool,
 }
 
-fn way(text: &str) -> Result<Way, String> {
+fn read_way(text: &str) -> Result<Way, String> {
     text.parse()
         .map_err(|_| format!("expected fresh, in-place or trim, found {text:?}"))
 }
@@ -68,7 +68,7 @@ pub enum Action {
 
 impl Action {
     /// Returns the order, with its text if it takes one.
-    fn order(self, text: String) -> Control {
+    fn with_text(self, text: String) -> Control {
         match self {
             Self::Reboot => Control::Reboot,
             Self::Approve => Control::Approve,
@@ -86,7 +86,7 @@ impl Action {
 }
 
 /// Gives an order that takes nothing more; returns the exit code as [`run`] does.
-pub fn give(action: Action) -> i32 {
+pub fn give_order(action: Action) -> i32 {
     run(&CtlArgs {
         action,
         text: None,
@@ -101,7 +101,7 @@ pub fn run(args: &CtlArgs) -> i32 {
     if args.action != Action::Say
         && let Some(found) = &args.text
     {
-        let name = args.action.order(String::new()).name();
+        let name = args.action.with_text(String::new()).name();
         return out::misused(
             &format!("`{name}` takes no text and no such option, found `{found}`"),
             "`pitstop ctl --help` says what each order takes",
@@ -113,7 +113,7 @@ pub fn run(args: &CtlArgs) -> i32 {
             "for example: pitstop ctl reboot --way trim",
         );
     }
-    if args.action == Action::ClearState && !args.yes && !agreed() {
+    if args.action == Action::ClearState && !args.yes && !ask_to_forget() {
         let hint = "`pitstop ctl clear-state --yes` does not ask";
         return out::failed("nothing is forgotten: you have not said yes", hint);
     }
@@ -125,7 +125,7 @@ pub fn run(args: &CtlArgs) -> i32 {
         },
         given => given.unwrap_or_default().to_owned(),
     };
-    let order = args.action.order(text);
+    let order = args.action.with_text(text);
     let path = format!("/control/{}", order.name());
     let body = match &order {
         Control::Say(text) => json!({ "text": text }),
@@ -134,13 +134,13 @@ pub fn run(args: &CtlArgs) -> i32 {
     };
     let body = body.to_string();
     match out::ask(|door, deadline| door.post(&path, body.as_bytes(), deadline)) {
-        Ok(answer) => out::print(&shown(args, &answer.body)),
+        Ok(answer) => out::print(&show_answer(args, &answer.body)),
         Err(code) => code,
     }
 }
 
 /// Asks a person whether the preserved state should be forgotten; false if there is no person to ask.
-fn agreed() -> bool {
+fn ask_to_forget() -> bool {
     let mut answer = String::new();
     if io::stdin().is_terminal() {
         eprint!("Forget the decisions, issues, items and tests that are preserved here? [y/N] ");
@@ -151,7 +151,7 @@ fn agreed() -> bool {
 
 /// Returns the supervisor's answer, for people unless JSON is wanted. One of another version may answer something else;
 /// its status code already shows that the order was accepted.
-fn shown(args: &CtlArgs, body: &[u8]) -> String {
+fn show_answer(args: &CtlArgs, body: &[u8]) -> String {
     if args.json {
         return format!("{}\n", String::from_utf8_lossy(body));
     }
@@ -173,9 +173,9 @@ mod tests {
         assert_eq!(Action::value_variants().len(), Control::PLAIN.len() + 1);
         for (name, order) in Control::PLAIN {
             let action = Action::from_str(name, false).unwrap();
-            assert_eq!(action.order(String::new()), order);
+            assert_eq!(action.with_text(String::new()), order);
         }
         let say = Action::from_str("say", false).unwrap();
-        assert_eq!(say.order("x".into()), Control::Say("x".into()));
+        assert_eq!(say.with_text("x".into()), Control::Say("x".into()));
     }
 }

@@ -77,7 +77,7 @@ pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
     } else {
         DemoPlace::Temporary { keep: args.keep }
     };
-    host::start(Request {
+    host::start_session(Request {
         args: host,
         demo: Some(demo),
         asked: Asked::Session,
@@ -95,31 +95,31 @@ pub(super) struct DemoDirs {
 
 impl DemoDirs {
     /// Makes the directories, removes those that killed demos have left, and goes to the project's.
-    pub(super) fn enter(keep: bool) -> Result<Self, StartError> {
+    pub(super) fn enter_project(keep: bool) -> Result<Self, StartError> {
         let temporary = env::temp_dir();
-        sweep(&temporary);
-        let made = Self::create(&temporary, keep);
+        sweep_old(&temporary);
+        let made = Self::create_directories(&temporary, keep);
         let dirs = made.map_err(|error| StartError::DemoDirectory(temporary, error))?;
         env::set_current_dir(dirs.project()).map_err(StartError::Directory)?;
         Ok(dirs)
     }
 
     /// Makes the directories, for this user alone.
-    fn create(temporary: &Path, keep: bool) -> io::Result<Self> {
+    fn create_directories(temporary: &Path, keep: bool) -> io::Result<Self> {
         let temporary = temporary.canonicalize()?;
         loop {
             let random = Uuid::new_v4().simple().to_string();
             let name = if keep {
                 format!("{KEPT_PREFIX}{}", &random[..12])
             } else {
-                format!("{}{}", prefix(), &random[..12])
+                format!("{}{}", name_prefix(), &random[..12])
             };
             let root = temporary.join(name);
             let mut builder = DirBuilder::new();
             builder.mode(0o700);
             builder.create(&root)?;
             // Between these two lines another demo may have taken it for a leftover.
-            let Some(lock) = locked(&root)? else {
+            let Some(lock) = lock_directory(&root)? else {
                 continue;
             };
             for name in [PROJECT, "state"] {
@@ -149,7 +149,7 @@ impl DemoDirs {
                 project.display()
             );
         }
-        match remove(&self.root) {
+        match remove_directory(&self.root) {
             Ok(()) => "pitstop: the demo's project and database are removed (`pitstop demo --keep` keeps them)\n"
                 .to_owned(),
             Err(error) => format!(
@@ -163,7 +163,7 @@ impl Drop for DemoDirs {
     fn drop(&mut self) {
         if !self.keep {
             // Gone already, or the next demo tries again.
-            let _ = remove(&self.root);
+            let _ = remove_directory(&self.root);
         }
         // Another demo may take it for a leftover from here on.
         let _ = rustix::fs::flock(&self.lock, FlockOperation::Unlock);
@@ -171,12 +171,12 @@ impl Drop for DemoDirs {
 }
 
 /// Returns the start of the names of this user's demo directories.
-fn prefix() -> String {
+fn name_prefix() -> String {
     format!("{PREFIX}{}-", rustix::process::geteuid().as_raw())
 }
 
 /// Opens and locks a directory, if it is still there and no other process has it.
-fn locked(root: &Path) -> io::Result<Option<File>> {
+fn lock_directory(root: &Path) -> io::Result<Option<File>> {
     let open = match File::open(root) {
         Ok(open) => open,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -192,22 +192,22 @@ fn locked(root: &Path) -> io::Result<Option<File>> {
 }
 
 /// Removes the directories that killed demos of this user have left.
-fn sweep(temporary: &Path) {
-    let (prefix, user) = (prefix(), rustix::process::geteuid().as_raw());
+fn sweep_old(temporary: &Path) {
+    let (prefix, user) = (name_prefix(), rustix::process::geteuid().as_raw());
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let root = entry.path();
         let is_ours = entry.file_name().to_string_lossy().starts_with(&prefix)
             && fs::symlink_metadata(&root).is_ok_and(|found| found.is_dir() && found.uid() == user);
         if is_ours
-            && let Ok(Some(_lock)) = locked(&root)
-            && let Err(error) = remove(&root)
+            && let Ok(Some(_lock)) = lock_directory(&root)
+            && let Err(error) = remove_directory(&root)
         {
             tracing::warn!(root = %root.display(), %error, "what an earlier demo left cannot be removed");
         }
     }
 }
 
-fn remove(root: &Path) -> io::Result<()> {
+fn remove_directory(root: &Path) -> io::Result<()> {
     let mut last = fs::remove_dir_all(root);
     for _ in 1..TRIES {
         match &last {
@@ -228,17 +228,17 @@ mod tests {
     #[test]
     fn only_what_a_killed_demo_left_is_swept() {
         let temporary = tempfile::tempdir().unwrap();
-        let dirs = |keep| DemoDirs::create(temporary.path(), keep).unwrap();
+        let dirs = |keep| DemoDirs::create_directories(temporary.path(), keep).unwrap();
         let (running, kept, dead) = (dirs(false), dirs(true), dirs(false));
         assert!(dead.project().is_dir());
         // Closing alone is not enough: a process that another test is starting may have inherited the handle.
         rustix::fs::flock(&dead.lock, FlockOperation::Unlock).unwrap();
         let dead = dead.root.clone();
-        let file = temporary.path().join(format!("{}file", prefix()));
+        let file = temporary.path().join(format!("{}file", name_prefix()));
         fs::write(&file, "").unwrap();
-        let link = temporary.path().join(format!("{}link", prefix()));
+        let link = temporary.path().join(format!("{}link", name_prefix()));
         std::os::unix::fs::symlink(&kept.root, &link).unwrap();
-        sweep(temporary.path());
+        sweep_old(temporary.path());
         assert!(!dead.exists());
         for stays in [&running.root, &kept.root, &file, &link] {
             assert!(stays.exists(), "{}", stays.display());

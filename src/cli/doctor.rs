@@ -109,7 +109,7 @@ impl Check {
 /// Runs the command.
 pub fn run(args: &DoctorArgs, flags: &Flags) -> Outcome {
     let here = Here::find(flags)?;
-    let checks = examine(&here, &out::runtime()?);
+    let checks = examine_all(&here, &out::runtime()?);
     let code = if here.faulty {
         out::USAGE
     } else if checks.iter().any(|check| check.state == State::Broken) {
@@ -129,14 +129,14 @@ pub fn run(args: &DoctorArgs, flags: &Flags) -> Outcome {
     })
 }
 
-fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
+fn examine_all(here: &Here, runtime: &Runtime) -> Vec<Check> {
     let status = ask_status();
     let report = status.as_ref().ok().and_then(Option::as_ref);
-    let mut checks = vec![configuration(here)];
+    let mut checks = vec![check_configuration(here)];
     checks.extend(agent::client(here, runtime));
     let kept = runtime.block_on(keeping::look_into_store(here));
-    checks.push(supervisor(here, &status));
-    checks.push(logout(here, runtime));
+    checks.push(check_supervisor(here, &status));
+    checks.push(check_logout(here, runtime));
     checks.push(agent::session_id(here, report, &kept));
     checks.push(agent::hooks(report));
     checks.push(agent::bridge(here, report));
@@ -149,12 +149,12 @@ fn examine(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.push(keeping::left_behind(here, &kept));
     checks.push(keeping::store(here, &kept));
     checks.push(keeping::files(here));
-    checks.push(git(here, runtime));
+    checks.push(check_git(here, runtime));
     checks
 }
 
 /// Says what becomes of a session at a logout.
-fn logout(here: &Here, runtime: &Runtime) -> Check {
+fn check_logout(here: &Here, runtime: &Runtime) -> Check {
     let name = "logout";
     if here.config.session.on_hangup == OnHangup::End {
         return Check::ok(
@@ -162,7 +162,7 @@ fn logout(here: &Here, runtime: &Runtime) -> Check {
             "ends the session with its terminal, as you have set it",
         );
     }
-    match runtime.block_on(Logout::ask()) {
+    match runtime.block_on(Logout::ask_login()) {
         Logout::Lingers => Check::ok(name, "the session goes on: you linger"),
         Logout::Spared => Check::ok(name, "the session goes on: KillUserProcesses is off"),
         Logout::Ended => Check::warning(name, "ends the session: KillUserProcesses is on")
@@ -172,7 +172,7 @@ fn logout(here: &Here, runtime: &Runtime) -> Check {
     }
 }
 
-fn configuration(here: &Here) -> Check {
+fn check_configuration(here: &Here) -> Check {
     if here.faulty {
         return Check::broken("configuration", "has errors")
             .remedy("run `pitstop check`: it shows each with its line and column");
@@ -192,7 +192,7 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
     }
 }
 
-fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Check {
+fn check_supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Check {
     let name = "supervisor";
     match status {
         Ok(Some(report)) => Check::ok(
@@ -206,7 +206,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
         ),
         Err(error) => Check::broken(name, format!("it does not answer: {error}"))
             .remedy("look at its terminal; if it hangs, end its process and start `pitstop` again"),
-        Ok(None) => match here.holder() {
+        Ok(None) => match here.find_holder() {
             Some(holder) => Check::broken(
                 name,
                 format!(
@@ -222,7 +222,7 @@ fn supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Che
     }
 }
 
-fn git(here: &Here, runtime: &Runtime) -> Check {
+fn check_git(here: &Here, runtime: &Runtime) -> Check {
     use pitstop_handoff::breakpoint::git::{GitState, facts};
     let name = "git";
     match runtime.block_on(facts(&here.directory, 1, None)) {

@@ -5,18 +5,18 @@ use std::{env, ffi::OsString, path::Path, time::Duration};
 use tokio::process::Child;
 
 /// Returns the arguments of a shell that edits a file.
-pub(super) fn arguments(file: &Path) -> [OsString; 4] {
-    let editor = chosen();
+pub(super) fn editor_arguments(file: &Path) -> [OsString; 4] {
+    let editor = chosen_editor();
     [
         "-c".into(),
-        line(&editor).into(),
+        shell_line(&editor).into(),
         editor.into(),
         file.into(),
     ]
 }
 
 /// Returns the command of the user's editor, as a shell reads it.
-fn chosen() -> String {
+fn chosen_editor() -> String {
     let variable = |name| env::var(name).ok().filter(|value| !value.trim().is_empty());
     variable("VISUAL")
         .or_else(|| variable("EDITOR"))
@@ -25,7 +25,7 @@ fn chosen() -> String {
 
 /// Returns the shell's line for an editor. The variable may hold arguments, so a shell reads it, as git does. A plain command
 /// replaces the shell: then the editor itself is asked to end.
-fn line(editor: &str) -> String {
+fn shell_line(editor: &str) -> String {
     let assigns = editor
         .split_whitespace()
         .next()
@@ -56,10 +56,10 @@ mod tests {
 
     #[test]
     fn a_plain_command_takes_the_shells_place() {
-        assert_eq!(line("vi"), "exec vi \"$1\"");
-        assert_eq!(line("code --wait"), "exec code --wait \"$1\"");
+        assert_eq!(shell_line("vi"), "exec vi \"$1\"");
+        assert_eq!(shell_line("code --wait"), "exec code --wait \"$1\"");
         for other in ["LANG=C vi", "cd /tmp && vi", "$(which vi)", "vi; true"] {
-            assert_eq!(line(other), format!("{other} \"$1\""));
+            assert_eq!(shell_line(other), format!("{other} \"$1\""));
         }
     }
 }

@@ -19,7 +19,7 @@ pub fn run(args: &[OsString]) -> i32 {
         eprintln!("error: no program to run: expected a registry and a program");
         return CANNOT_RUN;
     };
-    register(Path::new(registry));
+    register_process(Path::new(registry));
     let error = Command::new(program).args(args).exec();
     eprintln!("error: cannot run {}: {error}", program.display());
     CANNOT_RUN
@@ -46,7 +46,7 @@ fn die_with_parent() {}
 
 /// Registers this process before it becomes the agent: see [`agent_registry`]. An agent is worth more than its line: a line
 /// that cannot be written stops nothing, and the database records the agent, too.
-fn register(registry: &Path) {
+fn register_process(registry: &Path) {
     // The registry could not be made, and the person has been warned.
     if registry.as_os_str().is_empty() {
         return;

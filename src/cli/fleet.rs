@@ -78,7 +78,7 @@ impl HostAnswer {
     }
 
     /// Returns its sessions, of which those that this version cannot read are left out.
-    pub fn reports(&self) -> impl Iterator<Item = (StatusReport, &Value)> {
+    pub fn read_reports(&self) -> impl Iterator<Item = (StatusReport, &Value)> {
         let read = |one| Some((serde_json::from_value(Value::clone(one)).ok()?, one));
         self.sessions.iter().filter_map(read)
     }
@@ -92,7 +92,7 @@ impl HostAnswer {
     }
 
     /// Returns what is known of the host itself, for scripts.
-    pub fn json(&self) -> Value {
+    pub fn host_json(&self) -> Value {
         json!({ "host": self.host, "answered_at": self.answered_at, "error": self.error })
     }
 }
@@ -121,23 +121,26 @@ impl Fleet {
     }
 
     /// Has every host asked that was not asked just now, and returns what each has said last, at once.
-    pub fn ask(&self) -> Vec<HostAnswer> {
+    pub fn ask_hosts(&self) -> Vec<HostAnswer> {
         for host in &self.hosts {
-            if self.asked(host).is_none_or(|age| age > FRESH) {
+            if self.asked_since(host).is_none_or(|age| age > FRESH) {
                 ask_apart(host);
             }
         }
-        self.hosts.iter().map(|host| self.known(host)).collect()
+        self.hosts
+            .iter()
+            .map(|host| self.known_answer(host))
+            .collect()
     }
 
     /// Returns how long ago a host was asked; `None` if it never was.
-    fn asked(&self, host: &str) -> Option<Duration> {
+    fn asked_since(&self, host: &str) -> Option<Duration> {
         let file = self.state.join(PLACE).join(lock_of(host));
         let asked = file.metadata().and_then(|file| file.modified()).ok()?;
         Some(asked.elapsed().unwrap_or_default())
     }
 
-    fn known(&self, host: &str) -> HostAnswer {
+    fn known_answer(&self, host: &str) -> HostAnswer {
         let read = fs::read(self.state.join(PLACE).join(file_of(host))).ok();
         let known: Option<HostAnswer> = read.and_then(|text| serde_json::from_slice(&text).ok());
         HostAnswer {
@@ -186,11 +189,11 @@ pub(super) fn ask_host(host: &str, here: &Here) -> i32 {
     if !alone {
         return 0;
     }
-    let mut answer = Fleet::of(here, true).known(host);
+    let mut answer = Fleet::of(here, true).known_answer(host);
     let sessions = if host == SHARED_STORE {
-        recorded(here)
+        recorded_sessions(here)
     } else {
-        asked(host)
+        ask_machine(host)
     };
     match sessions {
         Ok(sessions) => {
@@ -208,7 +211,7 @@ pub(super) fn ask_host(host: &str, here: &Here) -> i32 {
 }
 
 /// Asks a host for its sessions.
-fn asked(host: &str) -> Result<Vec<Value>, String> {
+fn ask_machine(host: &str) -> Result<Vec<Value>, String> {
     let mut ssh = Command::new("ssh")
         .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"])
         .arg(host)
@@ -219,8 +222,8 @@ fn asked(host: &str) -> Result<Vec<Value>, String> {
         .spawn()
         .map_err(|error| format!("ssh cannot be started: {error}"))?;
     let (mut stdout, mut stderr) = (ssh.stdout.take(), ssh.stderr.take());
-    let answer = thread::spawn(move || read(stdout.as_mut()));
-    let complaint = thread::spawn(move || read(stderr.as_mut()));
+    let answer = thread::spawn(move || read_stream(stdout.as_mut()));
+    let complaint = thread::spawn(move || read_stream(stderr.as_mut()));
     let limit = Instant::now() + ANSWER_LIMIT;
     let status = loop {
         match ssh.try_wait() {
@@ -251,7 +254,7 @@ fn asked(host: &str) -> Result<Vec<Value>, String> {
 }
 
 /// Returns the sessions of other machines by their records in the shared store.
-fn recorded(here: &Here) -> Result<Vec<Value>, String> {
+fn recorded_sessions(here: &Here) -> Result<Vec<Value>, String> {
     let host = &here.project.host;
     let read = here.with_store(async |store| store.open_elsewhere(host, RUNS).await);
     let runs = read.map_err(|_| "the store cannot be read".to_owned())?;
@@ -289,7 +292,7 @@ fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
     })
 }
 
-fn read(stream: Option<&mut impl std::io::Read>) -> String {
+fn read_stream(stream: Option<&mut impl std::io::Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
         // What was read before an error is judged by itself.
@@ -299,7 +302,7 @@ fn read(stream: Option<&mut impl std::io::Read>) -> String {
 }
 
 /// Shows a session of another machine in this terminal; returns only if that cannot be started.
-pub(super) fn attach(host: &str, project: &str) -> i32 {
+pub(super) fn attach_host(host: &str, project: &str) -> i32 {
     let there = format!("cd -- {} && {THERE} attach", shell_words::quote(project));
     let error = Command::new("ssh").args(["-t", "--", host, &there]).exec();
     out::failed(&format!("ssh cannot be started: {error}"), "")

@@ -135,19 +135,19 @@ impl GitHookError {
 pub fn run(args: &GitHookArgs) -> i32 {
     let done = match &args.action {
         Action::PostCommit { sha } => {
-            hook::quietly(|| post_commit(sha));
+            hook::run_quietly(|| post_commit(sha));
             return out::OK;
         }
-        Action::Install => hooks_dir().and_then(|dir| install(&dir).map(|done| (dir, done))),
-        Action::Remove => hooks_dir().and_then(|dir| remove(&dir).map(|done| (dir, done))),
+        Action::Install => hooks_dir().and_then(|dir| install_hook(&dir).map(|done| (dir, done))),
+        Action::Remove => hooks_dir().and_then(|dir| remove_hook(&dir).map(|done| (dir, done))),
     };
     match done {
-        Ok((dir, done)) => out::print(&shown(&dir, done, args.json)),
+        Ok((dir, done)) => out::print(&describe_done(&dir, done, args.json)),
         Err(fault) => out::failed(&out::chain(&fault), fault.hint()),
     }
 }
 
-fn shown(dir: &Path, done: Done, json: bool) -> String {
+fn describe_done(dir: &Path, done: Done, json: bool) -> String {
     let path = dir.join(NAME);
     let word: &str = done.into();
     let earlier = Some(dir.join(EARLIER)).filter(|earlier| is_there(earlier));
@@ -184,12 +184,12 @@ fn hooks_dir() -> Result<PathBuf, GitHookError> {
         let first = said.lines().next().unwrap_or("nothing").to_owned();
         return Err(GitHookError::NoRepository(first));
     }
-    let path = PathBuf::from(OsString::from_vec(line(output.stdout)));
+    let path = PathBuf::from(OsString::from_vec(strip_line_feed(output.stdout)));
     std::path::absolute(&path).map_err(GitHookError::io("find", &path))
 }
 
 /// Returns the output of git without its final line feed.
-fn line(mut printed: Vec<u8>) -> Vec<u8> {
+fn strip_line_feed(mut printed: Vec<u8>) -> Vec<u8> {
     if printed.last() == Some(&b'\n') {
         printed.pop();
     }
@@ -215,7 +215,7 @@ fn is_ours(path: &Path) -> Result<bool, GitHookError> {
         .any(|line| line.starts_with(MARK.as_bytes())))
 }
 
-fn install(dir: &Path) -> Result<Done, GitHookError> {
+fn install_hook(dir: &Path) -> Result<Done, GitHookError> {
     fs::create_dir_all(dir).map_err(GitHookError::io("make", dir))?;
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
     let exe = env::current_exe().map_err(GitHookError::io("find", Path::new("pitstop")))?;
@@ -235,7 +235,7 @@ fn install(dir: &Path) -> Result<Done, GitHookError> {
         .permissions(Permissions::from_mode(0o755))
         .tempfile_in(dir)
         .map_err(GitHookError::io(act, &path))?;
-    file.write_all(&script(exe.as_os_str()))
+    file.write_all(&hook_script(exe.as_os_str()))
         .map_err(GitHookError::io(act, &path))?;
     // The process's umask may have removed the execute permission.
     let mode = Permissions::from_mode(0o755);
@@ -246,7 +246,7 @@ fn install(dir: &Path) -> Result<Done, GitHookError> {
     Ok(done)
 }
 
-fn remove(dir: &Path) -> Result<Done, GitHookError> {
+fn remove_hook(dir: &Path) -> Result<Done, GitHookError> {
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
     if !is_there(&path) {
         return Ok(Done::Absent);
@@ -263,7 +263,7 @@ fn remove(dir: &Path) -> Result<Done, GitHookError> {
 }
 
 /// Returns the hook, with the path of this program in it.
-fn script(exe: &OsStr) -> Vec<u8> {
+fn hook_script(exe: &OsStr) -> Vec<u8> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let text = SCRIPT.replace("@UID@", &uid).replace("@EARLIER@", EARLIER);
     let (before, after) = text
@@ -287,12 +287,12 @@ fn script(exe: &OsStr) -> Vec<u8> {
 fn post_commit(sha: &str) {
     let Ok(top) = env::current_dir() else { return };
     let below = env::var_os("GIT_PREFIX").unwrap_or_default();
-    let doors = observer::doors(&top.join(below), Some(&top));
-    let others = observer::others(&doors);
+    let doors = observer::find_doors(&top.join(below), Some(&top));
+    let others = observer::other_doors(&doors);
     if doors.len() + others.len() == 0 || !wire::is_sha(sha) {
         return;
     }
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&line(bytes)).into_owned();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&strip_line_feed(bytes)).into_owned();
     let message = [
         "log",
         "-1",
@@ -301,7 +301,7 @@ fn post_commit(sha: &str) {
         "--no-show-signature",
         sha,
     ];
-    let message = git(&message).map(|mut bytes| {
+    let message = ask_git(&message).map(|mut bytes| {
         bytes.truncate(MESSAGE_LIMIT);
         String::from_utf8_lossy(&bytes).trim_end().to_owned()
     });
@@ -309,16 +309,16 @@ fn post_commit(sha: &str) {
         environment: None,
         commit_sha: sha.to_owned(),
         commit_message: message,
-        branch: git(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map(text),
+        branch: ask_git(&["symbolic-ref", "--quiet", "--short", "HEAD"]).map(text),
         files_changed: files_changed(sha),
         work_tree: None,
     };
     for door in doors {
-        observer::report(&door, "/hooks/git-commit", &body);
+        observer::post_report(&door, "/hooks/git-commit", &body);
     }
     body.work_tree = Some(top);
     for door in others {
-        observer::report(&door, "/hooks/git-commit", &body);
+        observer::post_report(&door, "/hooks/git-commit", &body);
     }
 }
 
@@ -326,14 +326,14 @@ fn post_commit(sha: &str) {
 fn files_changed(sha: &str) -> Option<u64> {
     const NAMES: [&str; 4] = ["diff-tree", "-r", "--name-only", "-z"];
     let parent = format!("{sha}^1");
-    let names = git(&[&NAMES[..], &[&parent, sha]].concat())
-        .or_else(|| git(&[&NAMES[..], &["--root", "--no-commit-id", sha]].concat()))?;
+    let names = ask_git(&[&NAMES[..], &[&parent, sha]].concat())
+        .or_else(|| ask_git(&[&NAMES[..], &["--root", "--no-commit-id", sha]].concat()))?;
     Some(memchr::memchr_iter(0, &names).count() as u64)
 }
 
 /// Asks git a question, within the limits of time and size. The repository is the one whose commit was just made, with
 /// its owner's git and in its owner's environment: what its config may start has been started already.
-fn git(args: &[&str]) -> Option<Vec<u8>> {
+fn ask_git(args: &[&str]) -> Option<Vec<u8>> {
     let mut child = Command::new("git")
         .args(["--no-pager", "--no-optional-locks"])
         .args(args)
@@ -364,7 +364,7 @@ mod tests {
     #[test]
     fn a_path_of_any_bytes_is_one_word_of_the_script() {
         let exe = OsStr::from_bytes(b"/a b/it's \xff$(x)`y`");
-        let text = script(exe);
+        let text = hook_script(exe);
         let word = b"\npitstop='/a b/it'\\''s \xff$(x)`y`'\n";
         assert!(text.windows(word.len()).any(|part| part == word));
         assert!(text.starts_with(b"#!/bin/sh\n# pitstop git-hook:"));
@@ -374,14 +374,14 @@ mod tests {
     fn a_foreign_hook_is_put_aside_and_put_back_as_it_was() {
         let dir = tempfile::tempdir().unwrap();
         let (dir, hook) = (dir.path(), dir.path().join(NAME));
-        assert_eq!(remove(dir).unwrap(), Done::Absent);
+        assert_eq!(remove_hook(dir).unwrap(), Done::Absent);
         fs::write(&hook, "#!/bin/sh\nexit 7\n").unwrap();
-        assert!(matches!(remove(dir), Err(GitHookError::Foreign(_))));
-        assert_eq!(install(dir).unwrap(), Done::Installed);
-        assert_eq!(install(dir).unwrap(), Done::Updated);
+        assert!(matches!(remove_hook(dir), Err(GitHookError::Foreign(_))));
+        assert_eq!(install_hook(dir).unwrap(), Done::Installed);
+        assert_eq!(install_hook(dir).unwrap(), Done::Updated);
         let earlier = fs::read_to_string(dir.join(EARLIER)).unwrap();
         assert_eq!(earlier, "#!/bin/sh\nexit 7\n");
-        assert_eq!(remove(dir).unwrap(), Done::Removed);
+        assert_eq!(remove_hook(dir).unwrap(), Done::Removed);
         assert_eq!(fs::read_to_string(&hook).unwrap(), earlier);
         assert!(!is_there(&dir.join(EARLIER)));
     }
@@ -391,7 +391,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), "one").unwrap();
         fs::write(dir.path().join(EARLIER), "other").unwrap();
-        assert!(matches!(install(dir.path()), Err(GitHookError::Both(_))));
+        assert!(matches!(
+            install_hook(dir.path()),
+            Err(GitHookError::Both(_))
+        ));
         assert_eq!(fs::read_to_string(dir.path().join(NAME)).unwrap(), "one");
     }
 
@@ -401,8 +404,8 @@ mod tests {
         let hook = dir.path().join(NAME);
         fs::write(dir.path().join("shared"), format!("#!/bin/sh\n{MARK}\n")).unwrap();
         std::os::unix::fs::symlink("shared", &hook).unwrap();
-        assert_eq!(install(dir.path()).unwrap(), Done::Installed);
-        assert_eq!(remove(dir.path()).unwrap(), Done::Removed);
+        assert_eq!(install_hook(dir.path()).unwrap(), Done::Installed);
+        assert_eq!(remove_hook(dir.path()).unwrap(), Done::Removed);
         assert_eq!(fs::read_link(&hook).unwrap(), Path::new("shared"));
     }
 }

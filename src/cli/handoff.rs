@@ -60,7 +60,7 @@ pub fn run(args: &HandoffArgs, flags: &Flags) -> Outcome {
     Ok(out::print(&if args.json {
         format!("{json}\n")
     } else {
-        describe(&report)
+        describe_handoff(&report)
     }))
 }
 
@@ -83,7 +83,7 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
     };
     // There is no transcript before the first prompt.
     if let Some(transcript) = transcript_of(&here, report.session_id.as_deref()) {
-        let unfounded = unfounded(&here, &report, &transcript)?;
+        let unfounded = unfounded_lines(&here, &report, &transcript)?;
         found.unfounded = Some(unfounded);
     }
     let text = if args.json {
@@ -110,7 +110,7 @@ fn transcript_of(here: &Here, session: Option<&str>) -> Option<PathBuf> {
 const COMMITS: usize = 1_000;
 
 /// Returns the lines of a handoff whose claims are neither in the transcript nor in git, nor in the scratchpad.
-fn unfounded(
+fn unfounded_lines(
     here: &Here,
     report: &HandoffReport,
     transcript: &Path,
@@ -160,7 +160,7 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
             "without it there is nothing to compare the handoff with; the client deletes old transcripts",
         ));
     };
-    let (work, words) = read(&transcript).map_err(|error| failed_by(&error))?;
+    let (work, words) = read_transcript(&transcript).map_err(|error| failed_by(&error))?;
     let message = past.message();
     let state = message.and_then(|message| message.state).cloned();
     let state = state.and_then(|state| serde_json::from_value::<PreservedState>(state).ok());
@@ -188,7 +188,7 @@ async fn last_handoff(store: &Store, of: &HistoryOf) -> Result<Option<PastSessio
 }
 
 /// Reads the work at hand and the human's words from a transcript.
-fn read(path: &Path) -> Result<(WorkAtHand, HumanWords), TailError> {
+fn read_transcript(path: &Path) -> Result<(WorkAtHand, HumanWords), TailError> {
     let mut tail = Tail::open(path)?;
     let mut digest = Digest::new(1);
     // The whole file is history: signals and commands are not needed here.
@@ -236,7 +236,7 @@ fn describe_check(check: &HandoffCheck) -> String {
 }
 
 /// Returns the message as text that ends its last line; escape sequences that it quotes cannot control the terminal.
-fn describe(report: &HandoffReport) -> String {
+fn describe_handoff(report: &HandoffReport) -> String {
     let mut text = clean::text(&report.text).into_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -254,7 +254,10 @@ mod tests {
             text: "# Plan\n\tdo\u{1b}]0;x\u{7}\r\n\nend".into(),
             ..HandoffReport::default()
         };
-        assert_eq!(describe(&report), "# Plan\n\tdo\\u{1b}]0;x\\u{7}\n\nend\n");
+        assert_eq!(
+            describe_handoff(&report),
+            "# Plan\n\tdo\\u{1b}]0;x\\u{7}\n\nend\n"
+        );
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Here {
     }
 
     /// Returns the project's own files, or those kept elsewhere if the project cannot be written; only if they exist.
-    pub fn files(&self) -> Result<Option<PrivateDir>, FilesError> {
+    pub fn open_files(&self) -> Result<Option<PrivateDir>, FilesError> {
         if let Some(files) = PrivateDir::find_project(&self.directory)? {
             return Ok(Some(files));
         }
@@ -104,7 +104,7 @@ impl Here {
     }
 
     /// Returns the supervisor that holds the lock of this project, if one does.
-    pub fn holder(&self) -> Option<Holder> {
+    pub fn find_holder(&self) -> Option<Holder> {
         holder_of(&self.paths, &self.directory)
     }
 

@@ -77,24 +77,24 @@ pub fn run(args: &HistoryArgs, flags: &Flags) -> Outcome {
     } else if args.all || args.search.is_some() {
         runs_of(args, flags)
     } else {
-        newest(args, flags)
+        newest_iterations(args, flags)
     };
     text.map(|text| out::print(&text))
 }
 
 /// Returns the iterations of the run of this directory.
-fn newest(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+fn newest_iterations(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let (report, json) = if let Some(found) = out::get_if_any::<HistoryReport>("/history")? {
         found
     } else {
-        let report = report(&last_run(flags)?);
+        let report = report_of(&last_run(flags)?);
         let json = serde_json::to_string(&report).map_err(|error| failed_by(&error))?;
         (report, json)
     };
     Ok(if args.json {
         format!("{json}\n")
     } else {
-        describe(&report)
+        describe_run(&report)
     })
 }
 
@@ -111,7 +111,7 @@ fn from_store<T>(
     Ok((found, here))
 }
 
-async fn runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
+async fn find_runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
     let project = HistoryOf::Project(here.project.clone());
     store.history(&project, limit).await
 }
@@ -121,7 +121,7 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| {
         let of = HistoryOf::Project(here.project.clone());
         let totals = store.totals(&of).await?;
-        Ok((runs(store, here, ALL_RUNS).await?, totals))
+        Ok((find_runs(store, here, ALL_RUNS).await?, totals))
     };
     let ((runs, totals), _) = from_store(flags, read)?;
     Ok(if args.json {
@@ -134,7 +134,7 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
 /// Returns the chart of the newest run in which a turn was measured.
 fn chart_of(flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| {
-        for run in runs(store, here, RUNS).await? {
+        for run in find_runs(store, here, RUNS).await? {
             let turns = metrics::turns(&store.metrics(&run.run.run).await?);
             if !turns.is_empty() {
                 return Ok(Some((run, turns)));
@@ -157,7 +157,7 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
 
 /// Returns the details of one iteration.
 fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
-    let read = async |store: &Store, here: &Here| find(store, here, one).await;
+    let read = async |store: &Store, here: &Here| find_iteration(store, here, one).await;
     let (found, _) = from_store(flags, read)?;
     let past = found.map_err(|why| out::failed(&why, "`pitstop history --all` lists them"))?;
     if !args.diff {
@@ -181,12 +181,12 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32
 }
 
 /// Finds the iteration that is meant, or returns the reason why that is not known.
-async fn find(
+async fn find_iteration(
     store: &Store,
     here: &Here,
     one: &str,
 ) -> Result<Result<PastSession, String>, StoreError> {
-    let runs = runs(store, here, ALL_RUNS).await?;
+    let runs = find_runs(store, here, ALL_RUNS).await?;
     let number = one.trim_start_matches('#').parse().ok();
     let meant = match number.and_then(IterationId::new) {
         Some(number) if one.len() < SHORT_ID => runs
@@ -225,7 +225,7 @@ async fn find(
 /// Returns the iterations of all runs, or those that contain a text.
 fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| {
-        let mut runs = runs(store, here, ALL_RUNS).await?;
+        let mut runs = find_runs(store, here, ALL_RUNS).await?;
         if let Some(wanted) = &args.search {
             let found = store.search(&here.project, wanted, FOUND).await?;
             for run in &mut runs {
@@ -241,7 +241,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     };
     let (runs, here) = from_store(flags, read)?;
     // The store holds an open iteration as it was written last; its supervisor knows the costs since then.
-    let live = match here.holder() {
+    let live = match here.find_holder() {
         Some(_) => out::get_if_any::<HistoryReport>("/history")?,
         None => None,
     };
@@ -255,7 +255,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
                 .filter(|one| one.run_id.as_deref() == Some(&name));
             (
                 run,
-                known.map_or_else(|| report(run), |live| only_of(run, live)),
+                known.map_or_else(|| report_of(run), |live| only_of(run, live)),
             )
         })
         .collect();
@@ -282,7 +282,7 @@ fn all_json(runs: &[(&RunHistory, HistoryReport)]) -> Value {
     let run = |(run, report): &(&RunHistory, HistoryReport)| {
         json!({
             "run_id": run.run.run, "task": run.run.task, "started_at": run.run.started_at,
-            "ended_at": run.run.ended_at, "cost_usd": cost(report), "iterations": report.iterations,
+            "ended_at": run.run.ended_at, "cost_usd": run_cost(report), "iterations": report.iterations,
         })
     };
     json!({ "runs": runs.iter().map(run).collect::<Vec<_>>() })
@@ -298,17 +298,17 @@ fn all_table(runs: &[(&RunHistory, HistoryReport)], zone: Zone) -> String {
             let began = run.run.started_at;
             let began = began.with_timezone(&zone(began)).format("%Y-%m-%d %H:%M");
             let mut parts = vec![format!("run {}", run.run.run), began.to_string()];
-            parts.extend(cost(report).map(format::dollars));
+            parts.extend(run_cost(report).map(format::dollars));
             let task = run.run.task.as_deref();
             parts.extend(task.map(|task| short_task(Some(task))));
-            format!("{}\n{}", parts.join(" · "), describe(report))
+            format!("{}\n{}", parts.join(" · "), describe_run(report))
         })
         .collect();
     tables.join("\n")
 }
 
 /// Returns the cost of a run, where that is known.
-fn cost(report: &HistoryReport) -> Option<f64> {
+fn run_cost(report: &HistoryReport) -> Option<f64> {
     let costs = report.iterations.iter().filter_map(|one| one.cost_usd);
     costs.reduce(|sum, cost| sum + cost)
 }
@@ -329,14 +329,14 @@ fn short_task(task: Option<&str>) -> String {
 /// Returns the last run in this directory.
 fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
     let (runs, _) = from_store(flags, async |store: &Store, here: &Here| {
-        runs(store, here, RUNS).await
+        find_runs(store, here, RUNS).await
     })?;
     let last = runs.into_iter().max_by_key(|one| one.run.started_at);
     last.ok_or_else(out::none_recorded)
 }
 
 /// Returns the report of a run whose supervisor is gone: an iteration that is open was left by a crash.
-fn report(history: &RunHistory) -> HistoryReport {
+fn report_of(history: &RunHistory) -> HistoryReport {
     let iterations = history.iterations.iter().map(|iteration| {
         let mut report = iteration_report(iteration);
         report
@@ -351,7 +351,7 @@ fn report(history: &RunHistory) -> HistoryReport {
 }
 
 /// Returns the report as a table for people.
-pub fn describe(report: &HistoryReport) -> String {
+pub fn describe_run(report: &HistoryReport) -> String {
     if report.iterations.is_empty() {
         return "no iterations yet\n".to_owned();
     }
@@ -360,7 +360,7 @@ pub fn describe(report: &HistoryReport) -> String {
         let next = report.iterations.get(at + 1);
         let next = next.filter(|next| next.iteration == one.iteration + 1);
         let cause = next.and_then(|next| next.cause.as_deref()?.parse().ok());
-        rows.push(fields(one, cause));
+        rows.push(table_fields(one, cause));
     }
     columns(&rows)
 }
@@ -369,7 +369,7 @@ pub fn describe(report: &HistoryReport) -> String {
 const HEADS: &str = "#|session|began|ended|lasted|tokens|reboot|handoff|cost";
 
 /// Returns the reason why an iteration began, in words; a word of another version as it is.
-fn began(word: &str) -> String {
+fn began_in_words(word: &str) -> String {
     if word == "start" {
         return "started".to_owned();
     }
@@ -377,7 +377,7 @@ fn began(word: &str) -> String {
     cause.map_or_else(|_| word.replace('_', " "), |cause| cause.short().to_owned())
 }
 
-fn ended(word: &str, iteration: &IterationReport, next: Option<Cause>) -> String {
+fn ended_in_words(word: &str, iteration: &IterationReport, next: Option<Cause>) -> String {
     let reason: Result<EndReason, _> = word.parse();
     reason.map_or_else(
         |_| word.replace('_', " "),
@@ -386,7 +386,7 @@ fn ended(word: &str, iteration: &IterationReport, next: Option<Cause>) -> String
 }
 
 /// Returns the tokens at the start and at the end, and the number of compactions between.
-fn figures(iteration: &IterationReport) -> String {
+fn token_figures(iteration: &IterationReport) -> String {
     let word = |figure: Option<u64>| figure.map_or_else(|| "–".to_owned(), tokens);
     let (start, end) = (iteration.tokens.at_start, iteration.tokens.at_end);
     let figures = match (start, end) {
@@ -401,11 +401,11 @@ fn figures(iteration: &IterationReport) -> String {
 }
 
 /// Returns a row of the table; the cause of the next iteration is how this one ended.
-fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
+fn table_fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
     let none = || "–".to_owned();
-    let cause = iteration.cause.as_deref().map_or_else(none, began);
+    let cause = iteration.cause.as_deref().map_or_else(none, began_in_words);
     let reason = iteration.end_reason.as_deref();
-    let reason = reason.map_or_else(none, |reason| ended(reason, iteration, next));
+    let reason = reason.map_or_else(none, |reason| ended_in_words(reason, iteration, next));
     let transition: u64 = iteration.transition_time_ms.values().sum();
     let session = iteration.session_id.as_deref().unwrap_or("–");
     vec![
@@ -420,7 +420,7 @@ fn fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String> {
             _ => reason,
         },
         duration(iteration.duration_ms),
-        figures(iteration),
+        token_figures(iteration),
         if iteration.transition_time_ms.is_empty() {
             none()
         } else {
@@ -473,7 +473,7 @@ mod tests {
             iterations: vec![first, second],
         };
         assert_eq!(
-            describe(&report),
+            describe_run(&report),
             "#  session   began    ended            lasted      tokens                  reboot  handoff  cost\n\
              1  01234567  started  rebooted by key  3 min 20 s  20k → 155k (compacted)  –       –        $1.50\n\
              2  s\\u{1b}2  by key   running          900 ms      –                       420 ms  3.1 KB   –\n"
@@ -513,19 +513,19 @@ mod tests {
     fn a_run_that_goes_on_is_listed_as_its_supervisor_knows_it() {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let mut one = run(started, &[1.0, 0.5]);
-        let mut live = report(&one);
+        let mut live = report_of(&one);
         live.iterations[1].cost_usd = Some(7.5);
         // The search has found only the second iteration.
         one.iterations.remove(0);
         let shown = only_of(&one, &live);
-        assert_eq!((shown.iterations.len(), cost(&shown)), (1, Some(7.5)));
+        assert_eq!((shown.iterations.len(), run_cost(&shown)), (1, Some(7.5)));
     }
 
     #[test]
     fn each_run_of_a_list_has_its_cost_and_its_task() {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let one = run(started, &[1.0, 0.5]);
-        let reports = [(&one, report(&one))];
+        let reports = [(&one, report_of(&one))];
         let table = all_table(&reports, |_| pitstop_base::clock::UTC);
         assert!(
             table.starts_with(
@@ -544,6 +544,9 @@ mod tests {
 
     #[test]
     fn a_run_without_iterations_says_so() {
-        assert_eq!(describe(&HistoryReport::default()), "no iterations yet\n");
+        assert_eq!(
+            describe_run(&HistoryReport::default()),
+            "no iterations yet\n"
+        );
     }
 }

@@ -43,18 +43,18 @@ const INPUT_LIMIT: usize = 1024 * 1024;
 
 /// Runs the command with the arguments after `hook`; the exit code is always 0.
 pub fn run(args: &[OsString]) -> i32 {
-    quietly(|| report(args, Instant::now()));
+    run_quietly(|| post_event(args, Instant::now()));
     0
 }
 
 /// Runs `work` so that not even a panic prints or shows in the exit code.
-pub(super) fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+pub(super) fn run_quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
     panic::set_hook(Box::new(|_| {}));
     panic::catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 /// Posts the event; any fault ends it early, and there is no one to report it to.
-fn report(args: &[OsString], began: Instant) -> Option<()> {
+fn post_event(args: &[OsString], began: Instant) -> Option<()> {
     // The input is read to its end even if it is not wanted: a caller that cannot finish writing would
     // show the user a broken pipe.
     let body = read_input(began);
@@ -71,8 +71,8 @@ fn report(args: &[OsString], began: Instant) -> Option<()> {
         .post(&format!("/hooks/claude/{event}"), &body, began + budget)
         .ok()?;
     match event {
-        wire::REFUSABLE_EVENT if answer.status == 200 => refuse(&answer.body),
-        wire::PERMISSION_EVENT if answer.status == 200 => decide(&answer.body),
+        wire::REFUSABLE_EVENT if answer.status == 200 => print_refusal(&answer.body),
+        wire::PERMISSION_EVENT if answer.status == 200 => print_decision(&answer.body),
         _ => Some(()),
     }
 }
@@ -84,7 +84,7 @@ fn is_of_subagent(body: &[u8]) -> bool {
 
 /// Prints a person's answer to a permission in the form that the agent reads, in one write. For an answer of any other form nothing
 /// is printed: then the dialog alone decides.
-fn decide(answer: &[u8]) -> Option<()> {
+fn print_decision(answer: &[u8]) -> Option<()> {
     let verdict: PermissionVerdict = serde_json::from_slice(answer).ok()?;
     let decision = match verdict.answer {
         PermissionAnswer::Allow => json!({"behavior": "allow"}),
@@ -99,7 +99,7 @@ fn decide(answer: &[u8]) -> Option<()> {
 
 /// Prints the supervisor's refusal in the form that the agent reads, in one write. For an answer of any other form
 /// nothing is printed, and the agent continues as it would.
-fn refuse(answer: &[u8]) -> Option<()> {
+fn print_refusal(answer: &[u8]) -> Option<()> {
     let verdict: HookVerdict = serde_json::from_slice(answer).ok()?;
     if verdict.decision != HookVerdict::BLOCK {
         return None;

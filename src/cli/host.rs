@@ -57,7 +57,7 @@ pub struct HostArgs {
 
 impl HostArgs {
     /// Returns the arguments that concern the configuration.
-    pub fn flags(&self) -> Flags {
+    pub fn config_flags(&self) -> Flags {
         Flags {
             file: self.config.clone(),
             settings: self.settings.clone(),
@@ -91,11 +91,11 @@ impl Asked {
 
 /// Hosts the agent, or shows the session that runs here already; returns the exit code.
 pub fn run(args: &HostArgs) -> Outcome {
-    begin(args, choice(args))
+    begin_choice(args, ask_choice(args))
 }
 
 /// Begins what was chosen; returns the exit code.
-pub(super) fn begin(args: &HostArgs, choice: Choice) -> Outcome {
+pub(super) fn begin_choice(args: &HostArgs, choice: Choice) -> Outcome {
     let mut args = args.clone();
     let asked = match choice {
         Choice::Attach => return attach::run(&AttachArgs::default()),
@@ -109,7 +109,7 @@ pub(super) fn begin(args: &HostArgs, choice: Choice) -> Outcome {
         }
         Choice::Quit(code) => return Ok(code),
     };
-    Ok(start(Request {
+    Ok(start_session(Request {
         args,
         demo: None,
         asked,
@@ -117,17 +117,17 @@ pub(super) fn begin(args: &HostArgs, choice: Choice) -> Outcome {
 }
 
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.
-fn choice(args: &HostArgs) -> Choice {
+fn ask_choice(args: &HostArgs) -> Choice {
     let chosen = args.new || args.agent.is_some() || claude::chooses_session(&args.args);
     if chosen || !out::has_terminal() {
         return Choice::New;
     }
     // A fault of the directory is reported by the start itself.
-    let Ok(here) = Here::find(&args.flags()) else {
+    let Ok(here) = Here::find(&args.config_flags()) else {
         return Choice::New;
     };
     if lasting_holder(&here.paths, &here.directory).is_none() {
-        return offer::ask(&here);
+        return offer::ask_for_work(&here);
     }
     // Settings and arguments are for a session that begins: the start says that one runs already.
     if args.settings.is_empty() && args.config.is_none() && args.args.is_empty() {
@@ -139,7 +139,7 @@ fn choice(args: &HostArgs) -> Choice {
 
 /// Has a supervisor host what is asked for, and shows it in this terminal; a headless run is hosted in this process. Returns the exit
 /// code; an error is shown first.
-pub(super) fn start(mut request: Request) -> i32 {
+pub(super) fn start_session(mut request: Request) -> i32 {
     let config = request.args.config.take();
     request.args.config = config.map(|file| std::path::absolute(&file).unwrap_or(file));
     let is_headless = request.asked.is_headless();
@@ -152,7 +152,7 @@ pub(super) fn start(mut request: Request) -> i32 {
         })
     };
     let outcome = match checked {
-        Ok(()) if is_headless => host(request, &mut None),
+        Ok(()) if is_headless => host_session(request, &mut None),
         Ok(()) => return server::start(&request),
         Err(error) => Err(error),
     };
@@ -164,7 +164,7 @@ pub(super) fn start(mut request: Request) -> i32 {
 
 /// Checks the configuration, and waits until a supervisor of the project that is ending has ended.
 fn check_place(request: &Request) -> Result<(), StartError> {
-    let flags = request.args.flags();
+    let flags = request.args.config_flags();
     if let Some(DemoPlace::Temporary { .. }) = request.demo {
         // The project's own file does not concern it.
         let paths = Paths::of_process(&env::temp_dir())?;
@@ -180,10 +180,13 @@ fn check_place(request: &Request) -> Result<(), StartError> {
 
 /// Hosts what is asked for until it is over; returns the exit code. The loop takes the connection to the client whose terminal shows
 /// it, if there is one.
-pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Result<i32, StartError> {
+pub(super) fn host_session(
+    request: Request,
+    terminal: &mut Option<UnixStream>,
+) -> Result<i32, StartError> {
     let Request { args, demo, asked } = request;
     let demo_dirs = match demo {
-        Some(DemoPlace::Temporary { keep }) => Some(DemoDirs::enter(keep)?),
+        Some(DemoPlace::Temporary { keep }) => Some(DemoDirs::enter_project(keep)?),
         Some(DemoPlace::Here) | None => None,
     };
     let project = match demo_dirs {
@@ -194,7 +197,7 @@ pub(super) fn host(request: Request, terminal: &mut Option<UnixStream>) -> Resul
     let leading = demo_dirs.as_ref().map(DemoDirs::env);
     let leading = leading.as_ref().map_or(&[][..], |env| &env[..]);
     let paths = Paths::of_process_with(leading, &project)?;
-    let flags = args.flags();
+    let flags = args.config_flags();
     let Loaded {
         mut config,
         warnings,

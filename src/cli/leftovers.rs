@@ -29,7 +29,7 @@ pub struct Leftover {
 
 impl Leftover {
     /// Removes the files; one that is gone is not an error.
-    pub fn remove(&self) -> io::Result<()> {
+    pub fn remove_files(&self) -> io::Result<()> {
         for file in &self.files {
             match fs::remove_file(file) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -41,7 +41,7 @@ impl Leftover {
 }
 
 /// Finds the files that dead supervisors left in the directory of sockets and tokens, and in that which is used in its place.
-pub fn find(paths: &Paths, now: SystemTime) -> Vec<Leftover> {
+pub fn find_leftovers(paths: &Paths, now: SystemTime) -> Vec<Leftover> {
     let places = paths.run_dirs();
     places.flat_map(|place| find_in(place, now)).collect()
 }
@@ -105,8 +105,8 @@ mod tests {
         let names: Vec<_> = found.iter().map(|one| one.hash.as_str()).collect();
         assert_eq!(names, [dead]);
         assert_eq!(found[0].files.len(), 2);
-        found[0].remove().unwrap();
-        found[0].remove().unwrap();
+        found[0].remove_files().unwrap();
+        found[0].remove_files().unwrap();
         assert_eq!(find_in(dir.path(), later), []);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
     }

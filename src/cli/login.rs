@@ -28,11 +28,11 @@ pub(super) enum Logout {
 
 impl Logout {
     /// Asks the login manager.
-    pub(super) async fn ask() -> Self {
+    pub(super) async fn ask_login() -> Self {
         if !Path::new("/run/systemd/system").is_dir() {
             return Self::NoManager;
         }
-        if lingers() {
+        if user_lingers() {
             return Self::Lingers;
         }
         let asked = Command::new("busctl")
@@ -57,10 +57,10 @@ impl Logout {
 pub(super) fn has_scope() -> bool {
     let manager = env::var_os("XDG_RUNTIME_DIR")
         .is_some_and(|run| Path::new(&run).join("systemd/private").exists());
-    manager && lingers()
+    manager && user_lingers()
 }
 
-fn lingers() -> bool {
+fn user_lingers() -> bool {
     let user = env::var_os("USER").filter(|user| !user.is_empty());
     user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists())
 }

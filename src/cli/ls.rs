@@ -56,16 +56,16 @@ pub struct LsArgs {
 }
 
 /// Prints the list: 0 also if there is none.
-pub(super) fn print(args: &LsArgs, fleet: &Fleet) -> Outcome {
+pub(super) fn print_list(args: &LsArgs, fleet: &Fleet) -> Outcome {
     let mut printed = String::new();
     loop {
-        let sessions = sessions(fleet)?;
+        let sessions = find_sessions(fleet)?;
         let text = if args.json {
             format!("{}\n", as_json(&sessions))
         } else if sessions.is_empty() {
             "no session runs here\n".to_owned()
         } else {
-            table(&sessions, wall())
+            sessions_table(&sessions, wall())
         };
         if text != printed {
             let apart = if printed.is_empty() || args.json {
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    fn project(&self) -> String {
+    fn project_name(&self) -> String {
         let project = self.report.as_ref().map(|report| report.project.as_str());
         match (&self.host, project) {
             (None, project) => {
@@ -132,11 +132,11 @@ impl Session {
     }
 
     /// Returns its state in words, with the age of what another machine has said.
-    fn state(&self, now: DateTime<Utc>) -> String {
+    fn state_in_words(&self, now: DateTime<Utc>) -> String {
         let Some(report) = &self.report else {
             return "does not answer".to_owned();
         };
-        let state = need(report).unwrap_or_else(|| report.agent.state.phrase());
+        let state = need_in_words(report).unwrap_or_else(|| report.agent.state.phrase());
         let old = self.host.as_ref().filter(|host| host.is_old(now));
         match old.and_then(|host| host.answered_at) {
             Some(at) => format!("{state} ({})", ago(at, now)),
@@ -144,28 +144,28 @@ impl Session {
         }
     }
 
-    fn tone(&self, now: DateTime<Utc>) -> Tone {
+    fn state_tone(&self, now: DateTime<Utc>) -> Tone {
         let is_old = self.host.as_ref().is_some_and(|host| host.is_old(now));
         match &self.report {
-            Some(report) if !is_old && need(report).is_some() => Tone::Needed,
+            Some(report) if !is_old && need_in_words(report).is_some() => Tone::Needed,
             Some(_) if !is_old => Tone::Plain,
             _ => Tone::Old,
         }
     }
 
     /// Returns its fields in the order of the table's columns.
-    fn fields(&self, now: DateTime<Utc>) -> [String; 8] {
+    fn table_fields(&self, now: DateTime<Utc>) -> [String; 8] {
         let mut fields = self
             .report
             .as_ref()
-            .map_or_else(Default::default, |report| figures(report, now));
-        fields[0] = self.project();
-        fields[1] = self.state(now);
+            .map_or_else(Default::default, |report| figures_of(report, now));
+        fields[0] = self.project_name();
+        fields[1] = self.state_in_words(now);
         fields
     }
 
     /// Returns its row in the list of which a person chooses.
-    pub fn row(&self, now: DateTime<Utc>) -> PickerRow {
+    pub fn picker_row(&self, now: DateTime<Utc>) -> PickerRow {
         let [
             project,
             state,
@@ -175,7 +175,7 @@ impl Session {
             cost,
             rebooted,
             objective,
-        ] = self.fields(now);
+        ] = self.table_fields(now);
         let report = self.report.as_ref();
         let used = report.and_then(|report| report.context.used).map(tokens);
         let host = self.host.as_ref();
@@ -212,15 +212,15 @@ impl Session {
                 .map(|(name, said)| (name, redact(&one_line(&said)).into_owned()))
                 .collect(),
             enter: "attach",
-            tone: self.tone(now),
+            tone: self.state_tone(now),
         }
     }
 }
 
 /// Finds the sessions that run on this machine, and those that the other machines have last reported. An error is shown to the person; only the
 /// exit code is returned.
-pub(super) fn sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
-    let answers = fleet.ask();
+pub(super) fn find_sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
+    let answers = fleet.ask_hosts();
     let mut found = on_this_machine()?;
     found.extend(answers.into_iter().flat_map(on_host));
     // The shared store, which comes last, also has a record of those that have answered themselves.
@@ -232,8 +232,13 @@ pub(super) fn sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
     let now = wall();
     found.sort_by_cached_key(|one| {
         let silent = one.report.is_none();
-        let old = one.tone(now) == Tone::Old;
-        (silent, old, one.report.as_ref().map(rank), one.project())
+        let old = one.state_tone(now) == Tone::Old;
+        (
+            silent,
+            old,
+            one.report.as_ref().map(list_rank),
+            one.project_name(),
+        )
     });
     Ok(found)
 }
@@ -241,7 +246,7 @@ pub(super) fn sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
 /// Returns the sessions of a host by what it has said last, or the host itself if it has said nothing.
 fn on_host(host: HostAnswer) -> Vec<Session> {
     let mut found: Vec<Session> = Vec::new();
-    for (report, json) in host.reports() {
+    for (report, json) in host.read_reports() {
         let mut json = json.clone();
         let name = host.host_of(&json);
         json["host"] = name.clone().into();
@@ -258,7 +263,7 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
     }
     if host.error.is_some() && found.is_empty() {
         found.push(Session {
-            json: host.json(),
+            json: host.host_json(),
             host: Some(host),
             report: None,
         });
@@ -274,7 +279,10 @@ fn on_this_machine() -> Result<Vec<Session>, i32> {
         .flat_map(|dir| observer::secrets_files(dir, "control"))
         .collect();
     Ok(thread::scope(|scope| {
-        let asked: Vec<_> = files.iter().map(|file| scope.spawn(|| ask(file))).collect();
+        let asked: Vec<_> = files
+            .iter()
+            .map(|file| scope.spawn(|| ask_supervisor(file)))
+            .collect();
         let answers = asked
             .into_iter()
             .filter_map(|one| one.join().ok().flatten());
@@ -283,7 +291,7 @@ fn on_this_machine() -> Result<Vec<Session>, i32> {
 }
 
 /// Asks a supervisor for its status; `None` if none runs.
-fn ask(file: &Path) -> Option<Session> {
+fn ask_supervisor(file: &Path) -> Option<Session> {
     let client = ApiClient::from_file(file).ok()?;
     let (report, json) = match client.get("/status", Instant::now() + ANSWER_LIMIT) {
         Ok(answer) => {
@@ -304,7 +312,7 @@ fn ask(file: &Path) -> Option<Session> {
 }
 
 /// Returns what a person is needed for, if they are.
-fn need(report: &StatusReport) -> Option<&'static str> {
+fn need_in_words(report: &StatusReport) -> Option<&'static str> {
     match (report.agent.state, report.run.as_ref().map(|run| run.phase)) {
         (AgentState::Dialog, _) => Some("asks you"),
         (AgentState::Exited, _) => Some("the agent has ended"),
@@ -315,9 +323,9 @@ fn need(report: &StatusReport) -> Option<&'static str> {
 }
 
 /// Returns the place of a session in the list: those that need a person, those that work, all others.
-fn rank(report: &StatusReport) -> u8 {
+fn list_rank(report: &StatusReport) -> u8 {
     match report.agent.state {
-        _ if need(report).is_some() => 0,
+        _ if need_in_words(report).is_some() => 0,
         AgentState::Busy => 1,
         _ => 2,
     }
@@ -331,10 +339,10 @@ fn as_json(sessions: &[Session]) -> Value {
     json!({ "sessions": of(running), "silent_hosts": of(silent) })
 }
 
-fn table(sessions: &[Session], now: DateTime<Utc>) -> String {
+fn sessions_table(sessions: &[Session], now: DateTime<Utc>) -> String {
     let head = "PROJECT|STATE|CONTEXT|GROWTH|AGE|COST|LAST REBOOT|OBJECTIVE";
     let mut rows = vec![out::heads(head)];
-    rows.extend(sessions.iter().map(|one| one.fields(now).to_vec()));
+    rows.extend(sessions.iter().map(|one| one.table_fields(now).to_vec()));
     columns(&rows)
 }
 
@@ -342,7 +350,7 @@ fn table(sessions: &[Session], now: DateTime<Utc>) -> String {
 const NONE: &str = "-";
 
 /// Returns the figures of a session in the order of the table's columns, of which the first two are left empty.
-fn figures(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
+fn figures_of(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
     let none = || NONE.to_owned();
     let context = &report.context;
     let growth = context
@@ -372,7 +380,7 @@ fn figures(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
 
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is
 /// shown to the person; only the exit code is returned.
-pub(super) fn find(name: &str) -> Result<PathBuf, i32> {
+pub(super) fn find_project(name: &str) -> Result<PathBuf, i32> {
     let sessions = on_this_machine()?;
     let projects = sessions
         .iter()

@@ -33,7 +33,7 @@ pub struct ManArgs {
 /// Runs the command; `program` is the whole command line as it is defined.
 pub fn run(args: &ManArgs, program: Command) -> i32 {
     let done = match &args.directory {
-        None => page(program),
+        None => program_page(program),
         Some(directory) => write_pages(directory, program).map(|()| String::new()),
     };
     match done {
@@ -45,11 +45,11 @@ pub fn run(args: &ManArgs, program: Command) -> i32 {
 fn write_pages(directory: &Path, program: Command) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     clap_mangen::generate_to(program.clone(), directory)?;
-    fs::write(directory.join("pitstop.1"), page(program)?)
+    fs::write(directory.join("pitstop.1"), program_page(program)?)
 }
 
 /// Returns the page of the program itself.
-fn page(program: Command) -> io::Result<String> {
+fn program_page(program: Command) -> io::Result<String> {
     let program = program
         .disable_help_subcommand(true)
         .subcommand_help_heading("COMMANDS")
@@ -72,7 +72,7 @@ fn page(program: Command) -> io::Result<String> {
         add_entry(&mut own, &code.to_string(), meaning);
     }
     own.control("SH", ["FILES"]);
-    for (path, text) in files() {
+    for (path, text) in file_places() {
         add_entry(&mut own, &path, text);
     }
     own.control("SH", ["ENVIRONMENT"]);
@@ -80,7 +80,7 @@ fn page(program: Command) -> io::Result<String> {
         add_entry(&mut own, name, text);
     }
     own.control("SH", ["EXAMPLES"]);
-    for (command, text) in examples() {
+    for (command, text) in readme_examples() {
         add_entry(&mut own, command, text);
     }
     own.control("SH", ["VERSION"]);
@@ -112,7 +112,7 @@ fn add_keys(page: &mut Roff) {
 }
 
 /// Returns the places of files where no variable names another, and what they hold.
-fn files() -> Vec<(String, &'static str)> {
+fn file_places() -> Vec<(String, &'static str)> {
     let none = Surroundings {
         variable: &|_| None,
         home: &|| Some("/~".into()),
@@ -168,7 +168,7 @@ const ENVIRONMENT: [(&str, &str); 5] = [
 ];
 
 /// Returns the commands of the README's section `Use it`, and what they do.
-fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn readme_examples() -> impl Iterator<Item = (&'static str, &'static str)> {
     let section = include_str!("../../README.md").split("## Use it\n").nth(1);
     let block = section.and_then(|section| section.split("```").nth(1));
     let lines = block.unwrap_or_default().lines();

@@ -50,7 +50,7 @@ pub struct McpArgs {
 /// Runs the command; returns the exit code.
 pub fn run(args: &McpArgs) -> Outcome {
     let runtime = out::runtime()?;
-    let served = runtime.block_on(serve(args.clone()));
+    let served = runtime.block_on(serve_tools(args.clone()));
     // A read of standard input that is under way must not delay the exit.
     runtime.shutdown_background();
     served
@@ -58,9 +58,9 @@ pub fn run(args: &McpArgs) -> Outcome {
         .map_err(|error| out::failed(&error, ""))
 }
 
-async fn serve(args: McpArgs) -> Result<(), String> {
+async fn serve_tools(args: McpArgs) -> Result<(), String> {
     let tools = Tools {
-        list: listed(),
+        list: list_tools(),
         args,
     };
     let service = tools
@@ -81,7 +81,7 @@ struct Listed {
     input_schema: JsonObject,
 }
 
-fn listed() -> Vec<Tool> {
+fn list_tools() -> Vec<Tool> {
     let list: Vec<Listed> = serde_json::from_str(TOOLS).unwrap_or_default();
     list.into_iter()
         .map(|tool| Tool::new(tool.name, tool.description, Arc::new(tool.input_schema)))
@@ -97,7 +97,7 @@ struct Tools {
 
 impl Tools {
     /// Returns the supervisor's answer to a call; the error is for the agent, too.
-    fn ask(&self, name: &str, input: &JsonObject) -> Result<String, String> {
+    fn ask_tool(&self, name: &str, input: &JsonObject) -> Result<String, String> {
         let file = self.args.observe.as_ref().map(|file| file.as_os_str());
         let unanswered = || {
             "pitstop does not answer, nothing was kept: write it into .pitstop/scratchpad.md instead"
@@ -150,7 +150,7 @@ impl ServerHandler for Tools {
         let (tools, name) = (self.clone(), request.name);
         let input = request.arguments.unwrap_or_default();
         // The client of the socket waits on its thread.
-        let said = tokio::task::spawn_blocking(move || tools.ask(&name, &input)).await;
+        let said = tokio::task::spawn_blocking(move || tools.ask_tool(&name, &input)).await;
         let said = said.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(match said {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),

@@ -53,7 +53,10 @@ pub fn run(_: &NotifyArgs, flags: &Flags) -> Outcome {
         for state in ["open", "settled"] {
             let command = notify::command(&config, &call(state), &here.directory).await;
             let url = notify::posted(config.clone(), call(state)).await;
-            outcomes = (worse(outcomes.0, command), worse(outcomes.1, url));
+            outcomes = (
+                first_failure(outcomes.0, command),
+                first_failure(outcomes.1, url),
+            );
         }
         outcomes
     });
@@ -71,7 +74,7 @@ pub fn run(_: &NotifyArgs, flags: &Flags) -> Outcome {
 }
 
 /// Returns the first failure, else the success.
-fn worse(
+fn first_failure(
     one: Option<Result<(), String>>,
     other: Option<Result<(), String>>,
 ) -> Option<Result<(), String>> {

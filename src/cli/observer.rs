@@ -15,7 +15,7 @@ const TELL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Returns clients of the supervisors that `directory` concerns: the one that hosts this process, if one does, and those
 /// of the directories from this one up to `top`, or up to the root.
-pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
+pub(super) fn find_doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
     let hosting = env::var_os(OBSERVE_VARIABLE).map(Into::into);
     let mut found: Vec<ApiClient> = Vec::new();
     let above = directory
@@ -33,7 +33,7 @@ pub(super) fn doors(directory: &Path, top: Option<&Path>) -> Vec<ApiClient> {
 }
 
 /// Returns clients of this user's supervisors that are not among those `known`.
-pub(super) fn others(known: &[ApiClient]) -> Vec<ApiClient> {
+pub(super) fn other_doors(known: &[ApiClient]) -> Vec<ApiClient> {
     let Ok(paths) = Paths::of_process(Path::new("/")) else {
         return Vec::new();
     };
@@ -55,7 +55,7 @@ pub(super) fn secrets_files(directory: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 /// Posts a report to a supervisor. An error is ignored: it does not affect the work that was done.
-pub(super) fn report(door: &ApiClient, path: &str, body: &impl Serialize) {
+pub(super) fn post_report(door: &ApiClient, path: &str, body: &impl Serialize) {
     if let Ok(json) = serde_json::to_vec(body) {
         door.post(path, &json, Instant::now() + TELL_LIMIT).ok();
     }

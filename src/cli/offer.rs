@@ -71,7 +71,7 @@ struct Past {
 }
 
 /// Has a person choose, if there is earlier work to offer.
-pub(super) fn ask(here: &Here) -> Choice {
+pub(super) fn ask_for_work(here: &Here) -> Choice {
     if !here.config.ui.offer_past || here.faulty {
         return Choice::New;
     }

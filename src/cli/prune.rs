@@ -71,8 +71,8 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
         ));
     };
     let mut pruned = Pruned::default();
-    let own = here.files().map_err(|error| failed_by(&error))?;
-    let mut directories = vec![(own, here.holder())];
+    let own = here.open_files().map_err(|error| failed_by(&error))?;
+    let mut directories = vec![(own, here.find_holder())];
     if here.has_store() {
         let project = (!args.all).then_some(&here.project);
         let host = &here.project.host;
@@ -115,11 +115,11 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
             pruned.code = failed_by(&error);
         }
     }
-    let left: Vec<Leftover> = leftovers::find(&here.paths, SystemTime::now());
+    let left: Vec<Leftover> = leftovers::find_leftovers(&here.paths, SystemTime::now());
     pruned.leftovers = left.len();
     if !args.dry_run {
         for one in left {
-            if let Err(error) = one.remove() {
+            if let Err(error) = one.remove_files() {
                 pruned.code = failed_by(&error);
             }
         }

@@ -69,7 +69,7 @@ pub struct RestoreArgs {
 
 /// Runs the command: 0 after a session or a list, 1 if there is no such checkpoint, 2 if the arguments are at fault.
 pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
-    let flags: Flags = host.flags();
+    let flags: Flags = host.config_flags();
     let here = Here::find(&flags)?;
     if let Some(file) = &args.from {
         let checkpoint = import(file)?;
@@ -108,7 +108,7 @@ fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpo
     host.agent = args.agent.clone().or(host.agent);
     host.args.extend(args.args.iter().cloned());
     let demo = is_demo && host.agent.is_none();
-    host::start(Request {
+    host::start_session(Request {
         args: host,
         demo: demo.then_some(DemoPlace::Here),
         asked: Asked::Restore(Box::new(checkpoint)),

@@ -220,7 +220,7 @@ pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
             } else {
                 DemoPlace::Temporary { keep: false }
             };
-            host::start(Request {
+            host::start_session(Request {
                 args: host,
                 demo: args.demo.then_some(place),
                 asked: Asked::Run(Box::new(request)),

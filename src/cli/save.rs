@@ -184,7 +184,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
 
 /// Returns the text of the scratchpad; empty where there is none.
 pub(super) fn scratchpad_text(here: &Here) -> Result<String, i32> {
-    let bytes = match here.files().map_err(|error| failed_by(&error))? {
+    let bytes = match here.open_files().map_err(|error| failed_by(&error))? {
         Some(files) => files
             .read(SCRATCHPAD, scratchpad::MAX_BYTES)
             .map_err(|error| failed_by(&error))?,

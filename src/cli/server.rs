@@ -32,7 +32,9 @@ pub(super) fn start(request: &Request) -> i32 {
     let mut scoped = login::has_scope();
     loop {
         let shown = match spawn(request, scoped) {
-            Ok((stream, server)) => attach::show(stream, &AttachArgs::default(), Some(server)),
+            Ok((stream, server)) => {
+                attach::show_session(stream, &AttachArgs::default(), Some(server))
+            }
             Err(error) if !scoped => {
                 return out::failed(&format!("the supervisor cannot be started: {error}"), "");
             }
@@ -107,7 +109,7 @@ fn begin() -> io::Result<(Request, UnixStream)> {
 
 fn serve(request: Request, stream: UnixStream) -> i32 {
     let mut terminal = Some(stream);
-    let outcome = host::host(request, &mut terminal);
+    let outcome = host::host_session(request, &mut terminal);
     outcome.unwrap_or_else(|error| {
         let code = error.code();
         // A loop that has begun has the connection, and its clients find that closed.

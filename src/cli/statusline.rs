@@ -37,7 +37,7 @@ const EXIT_STEP: Timespec = Timespec {
 
 /// Runs the command with the arguments after `statusline`; the exit code is always 0.
 pub fn run(args: &[OsString]) -> i32 {
-    if let Some(Some(line)) = hook::quietly(|| line(args)) {
+    if let Some(Some(line)) = hook::run_quietly(|| line(args)) {
         let mut stdout = std::io::stdout().lock();
         // A reader that has gone away needs no line.
         stdout.write_all(&line).and_then(|()| stdout.flush()).ok();

@@ -114,7 +114,7 @@ async fn attend(args: &TestArgs) -> io::Result<Ran> {
 fn report(args: &TestArgs, ran: &Ran, took: Duration) {
     let Ok(here) = env::current_dir() else { return };
     // The report goes to the supervisor that hosts this process, else to the nearest one.
-    let Some(door) = observer::doors(&here, None).into_iter().next() else {
+    let Some(door) = observer::find_doors(&here, None).into_iter().next() else {
         return;
     };
     let words: Vec<_> = args
@@ -166,7 +166,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         failing_tests: named(failing),
         passing_tests: named(passing),
     };
-    observer::report(&door, "/hooks/test-result", &body);
+    observer::post_report(&door, "/hooks/test-result", &body);
 }
 
 /// The end of a stream of any length.

@@ -69,7 +69,7 @@ pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
         )
         .remedy("the next `pitstop` in this directory ends it");
     }
-    let dead = leftovers::find(&here.paths, SystemTime::now()).len();
+    let dead = leftovers::find_leftovers(&here.paths, SystemTime::now()).len();
     if dead > 0 {
         let plural = if dead == 1 { "" } else { "s" };
         return Check::warning(

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{HEADS, fields};
+use super::{HEADS, table_fields};
 use crate::cli::out::{columns, heads};
 use pitstop_base::clean;
 use pitstop_core::{
@@ -37,7 +37,7 @@ pub(super) fn describe(past: &PastSession) -> String {
     ];
     let next = past.gave.as_ref().map(|entry| entry.cause);
     // The session's id, which the table shortens, is shown whole above.
-    let named = heads(HEADS).into_iter().zip(fields(&report, next));
+    let named = heads(HEADS).into_iter().zip(table_fields(&report, next));
     rows.extend(
         named
             .filter(|(name, _)| name != "session")
