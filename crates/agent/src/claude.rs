@@ -41,7 +41,6 @@ pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
 pub const TODO_TOOLS: (&str, &str) = ("CLAUDE_CODE_ENABLE_TODO_TOOLS", "1");
 
 /// Reports whether a variable of the client that has this value is on.
-#[must_use]
 pub fn is_on(value: &str) -> bool {
     let value = value.trim().to_ascii_lowercase();
     matches!(value.as_str(), "1" | "true" | "yes" | "on")
@@ -60,7 +59,6 @@ pub const TERMINAL_NAME: [(&str, &str); 2] = [
 
 /// Reports whether this title is that of the client's list of sessions: `1 awaiting input · claude agents`. A left arrow in an
 /// empty prompt opens it, and the session goes on under a daemon (measured with 2.1.197).
-#[must_use]
 pub fn is_agent_view(title: &str) -> bool {
     title.ends_with("claude agents")
 }
@@ -76,7 +74,6 @@ pub const ENTER: &[u8] = b"\x1b[13u";
 /// Returns a text in the form that goes into the prompt box, so that the Enter after it submits it. After a last word such as
 /// `@notes` Enter accepts the completion that the box offers, and a last backslash turns Enter into a new line; a blank prevents
 /// both, and the client drops it except at the end of a paste so long that it is folded (measured with 2.1.197).
-#[must_use]
 pub fn boxed(mut text: String) -> String {
     let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
     // A text that is only the name of a command is meant as that command.
@@ -97,7 +94,6 @@ const PASTE_UNITS: usize = 800;
 /// Splits a text into pieces that arrive as one prompt in the human's own words, when each is a paste of its own. They may come in
 /// one read (measured with 2.1.197 and 2.1.330). No piece ends in the mention of a file: the client would offer names for it, and
 /// put a mark in the place of the next piece (measured with 2.1.330).
-#[must_use]
 pub fn pieces(text: &str) -> Vec<String> {
     let mut pieces = Vec::new();
     let mut piece = String::new();
@@ -139,13 +135,11 @@ const PORTIONS_FROM: [u32; 3] = [2, 1, 330];
 
 /// Reports whether a client of this version takes a long text in portions. An older one has by then put a mark in the place of the
 /// text's middle, and puts the rest into the wrong place: 186 KB in portions arrived mixed up in 3 of 3, at once exact (2.1.197).
-#[must_use]
 pub fn takes_portions(version: Option<&str>) -> bool {
     is_at_least(version, PORTIONS_FROM)
 }
 
 /// Reports whether a version is the wanted one or a later one; one that is not known counts as today's.
-#[must_use]
 pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
     let Some(version) = version else {
         return true;
@@ -350,7 +344,6 @@ fn is_session_flag(name: &str) -> bool {
 }
 
 /// Returns the session that the user's own arguments ask for.
-#[must_use]
 pub fn user_session(args: &[String]) -> UserSession {
     let mut found = UserSession::Ours;
     for arg in Arguments(args).iter() {
@@ -370,7 +363,6 @@ pub fn user_session(args: &[String]) -> UserSession {
 }
 
 /// Reports whether the user's own arguments leave no choice of a session: they name one, or ask for something that is none.
-#[must_use]
 pub fn chooses_session(args: &[String]) -> bool {
     user_session(args) != UserSession::Ours
         || prints_answer(args)
@@ -378,13 +370,11 @@ pub fn chooses_session(args: &[String]) -> bool {
 }
 
 /// Returns the role that the user's arguments give the agent by `--agent`.
-#[must_use]
 pub fn role(args: &[String]) -> Option<String> {
     Arguments(args).last("--agent").map(str::to_owned)
 }
 
 /// Returns the session that the user's own arguments resume, if they name it.
-#[must_use]
 pub fn resumed_session(args: &[String]) -> Option<SessionId> {
     let arguments = Arguments(args);
     let named = arguments.last("--resume").or_else(|| arguments.last("-r"));
@@ -392,20 +382,17 @@ pub fn resumed_session(args: &[String]) -> Option<SessionId> {
 }
 
 /// Reports whether the session that they resume goes on under an id of its own.
-#[must_use]
 pub fn forks_session(args: &[String]) -> bool {
     Arguments(args).has(&["--fork-session"])
 }
 
 /// Returns those of the user's arguments that hold for every session: none that chooses one, and no prompt.
-#[must_use]
 pub fn lasting_arguments(args: &[String]) -> Vec<String> {
     Arguments(args).without(|name| is_session_flag(name) || matches!(name, "" | "--"))
 }
 
 /// Returns the user's arguments for a start in the directory where the agent has worked: it needs no other work tree, and relative
 /// paths begin where the first agent was started.
-#[must_use]
 pub fn arguments_elsewhere(args: &[String], project: &Path) -> Vec<String> {
     let mut words = Arguments(args).without(|name| matches!(name, "--worktree" | "-w" | "--tmux"));
     for word in words.iter_mut().filter(|word| word.starts_with('.')) {
@@ -418,7 +405,6 @@ pub fn arguments_elsewhere(args: &[String], project: &Path) -> Vec<String> {
 }
 
 /// Returns the user's own `--settings`, to be merged by [`settings()`].
-#[must_use]
 pub fn user_settings(args: &[String]) -> Option<Given> {
     let value = Arguments(args).last("--settings")?;
     Some(if value.trim_start().starts_with('{') {
@@ -430,7 +416,6 @@ pub fn user_settings(args: &[String]) -> Option<Given> {
 
 /// Returns the file of the user's own `--append-system-prompt-file`, which the caller reads for
 /// [`Launch::user_append`].
-#[must_use]
 pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
     Arguments(args)
         .last("--append-system-prompt-file")
@@ -438,13 +423,11 @@ pub fn user_append_file(args: &[String]) -> Option<PathBuf> {
 }
 
 /// Reports whether the user's arguments ask for one answer on stdout (`-p`), which needs no pane.
-#[must_use]
 pub fn prints_answer(args: &[String]) -> bool {
     Arguments(args).has(&["-p", "--print"])
 }
 
 /// Returns the first of the user's flags that switches hooks off, so that the gauge stays blind.
-#[must_use]
 pub fn blinding_flag(args: &[String]) -> Option<&'static str> {
     let mut flags = BLINDING.into_iter();
     flags.find(|flag| Arguments(args).has(&[flag]))
@@ -507,7 +490,6 @@ impl<'a> Arguments<'a> {
     }
 
     /// Reports whether one of these options is among them.
-    #[must_use]
     pub fn has(&self, names: &[&str]) -> bool {
         self.iter().any(|arg| names.contains(&arg.name))
     }
@@ -519,7 +501,6 @@ impl<'a> Arguments<'a> {
     }
 
     /// Returns the value of the last option called `name`, which is the one that counts.
-    #[must_use]
     pub fn last(&self, name: &str) -> Option<&'a str> {
         self.iter().filter(|arg| arg.name == name).last()?.value
     }

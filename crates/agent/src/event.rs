@@ -131,7 +131,6 @@ pub enum AgentEvent {
 
 impl AgentEvent {
     /// Returns the session that the event is about; none for an unknown event.
-    #[must_use]
     pub fn session(&self) -> Option<SessionId> {
         match self {
             Self::SessionStarted { session, .. }
@@ -183,7 +182,6 @@ pub struct TimedPrompt {
 
 impl Background {
     /// Reports whether nothing goes on.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.tasks.is_empty() && self.prompts.is_empty()
     }
@@ -195,7 +193,6 @@ impl Background {
     }
 
     /// Reports whether a wake-up is among the prompts: the client sets its time, at most an hour ahead.
-    #[must_use]
     pub fn has_wake_up(&self) -> bool {
         self.prompts.iter().any(|prompt| !prompt.recurs)
     }

@@ -141,7 +141,6 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
 }
 
 /// Reads the permission that the payload of a `PermissionRequest` hook asks for.
-#[must_use]
 pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
     let body = parse_object(body).ok()?;
     let at = Payload(&body);
@@ -166,7 +165,6 @@ pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
 }
 
 /// Returns the permission mode that a hook's payload names beside its event.
-#[must_use]
 pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
     let body = parse_object(body).ok()?;
     let at = Payload(&body);
@@ -176,7 +174,6 @@ pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
 
 /// Returns the session and the place where its agent works, by the payload of any hook; none for a subagent, which may have a
 /// place of its own.
-#[must_use]
 pub fn parse_place(body: &[u8]) -> Option<(SessionId, PathBuf)> {
     let body = parse_object(body).ok()?;
     let at = Payload(&body);

@@ -39,13 +39,11 @@ pub enum AgentKind {
 
 impl AgentKind {
     /// Reports whether the agent has sessions, hooks and a transcript, as Claude Code has.
-    #[must_use]
     pub const fn reports(self) -> bool {
         !matches!(self, Self::Generic)
     }
 
     /// Returns the word for it in `status --json`.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -175,7 +173,6 @@ pub const TERMINAL_NAME: [(&str, &str); 2] = [
 const REMOVED_FAMILIES: [&str; 3] = ["CLAUDE_CODE_SESSION_", "ZELLIJ", "TERM_PROGRAM"];
 
 /// Reports whether the child may not inherit the variable `name`.
-#[must_use]
 pub fn is_removed(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
@@ -189,7 +186,6 @@ pub fn is_removed(name: &OsStr) -> bool {
 
 /// Returns the environment of the hosted program: `inherited` without the marks of other hosts, with our
 /// terminal's name, then `extra`, which wins.
-#[must_use]
 pub fn child_env(
     inherited: impl IntoIterator<Item = (OsString, OsString)>,
     extra: &[(OsString, OsString)],
@@ -213,7 +209,6 @@ pub fn child_env(
 }
 
 /// Cuts `text` to at most `limit` bytes, on a character boundary.
-#[must_use]
 pub(crate) fn clip_text(text: &str, limit: usize) -> String {
     text[..text.floor_char_boundary(limit)].to_owned()
 }

@@ -50,13 +50,11 @@ impl Class {
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the word for one of it, for scripts.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
     /// Returns the heading of a list of it.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
             Self::File => "Files",
@@ -87,7 +85,6 @@ pub enum WorkFact {
 
 impl WorkFact {
     /// Returns the kind of the fact.
-    #[must_use]
     pub const fn class(&self) -> Class {
         match self {
             Self::File(_) => Class::File,
@@ -168,7 +165,6 @@ pub struct Check {
 
 impl Check {
     /// Reports whether nothing is missing.
-    #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.missing_prompts.is_empty() && self.missing_facts.is_empty()
     }
@@ -180,7 +176,6 @@ impl Check {
     }
 
     /// Returns everything that is missing, as a document with a section for each class.
-    #[must_use]
     pub fn to_document(&self) -> String {
         let prompts: Vec<String> = self
             .missing_prompts
@@ -202,7 +197,6 @@ impl Check {
     }
 
     /// Returns a missing prompt as it is shown, with its date.
-    #[must_use]
     pub fn shown_prompt(prompt: &Said) -> String {
         mask_secrets(prompt_line(prompt, false).trim_start_matches("- "))
     }
@@ -235,7 +229,6 @@ impl fmt::Display for Check {
 }
 
 /// Compares a handoff with the state and the work of the session.
-#[must_use]
 pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
     let own: Vec<&Said> = state.prompts().map(|one| &one.said).collect();
     let keys = |said: Vec<Said>| said.into_iter().map(|said| plain_key(&said.text));
@@ -267,7 +260,6 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
 }
 
 /// Returns the body of a handoff with everything that the check found missing added, each in its section. Existing text stays.
-#[must_use]
 pub fn with_missing(body: &str, check: &Check) -> String {
     let mut lines: Vec<String> = body.lines().map(str::to_owned).collect();
     let prompts = check.missing_prompts.iter();

@@ -87,7 +87,6 @@ pub struct Claims<'a> {
 
 impl<'a> Claims<'a> {
     /// Creates the claims of a handoff, of which none is found yet.
-    #[must_use]
     pub fn of_handoff(handoff: &'a str) -> Self {
         let lines = lines_of(handoff);
         let sought = |by_human: bool| {
@@ -116,7 +115,6 @@ impl<'a> Claims<'a> {
     }
 
     /// Ends the reading and returns the lines with claims that were not found.
-    #[must_use]
     pub fn into_unfounded(mut self) -> Vec<Unfounded> {
         let (said, by_human) = (&mut self.said, &mut self.said_by_human);
         take_line(said, by_human, self.splitter.pending());

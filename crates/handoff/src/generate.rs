@@ -69,7 +69,6 @@ pub struct IncludedFile {
 
 impl IncludedFile {
     /// Creates an entry with the start of a file: whole lines, in at most [`FILE_CAP`] bytes.
-    #[must_use]
     pub fn new(name: &str, text: &str) -> Self {
         let kept = cut_lines(text, FILE_CAP);
         Self {
@@ -117,7 +116,6 @@ pub struct Sources<'a> {
 
 impl<'a> Sources<'a> {
     /// Creates sources with the two that every handoff has; the others are empty.
-    #[must_use]
     pub fn new(marker: &'a Marker, state: &'a PreservedState) -> Self {
         Self {
             marker,

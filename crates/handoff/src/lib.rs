@@ -54,7 +54,6 @@ pub struct Marker {
 
 impl Marker {
     /// Parses the marker in the first line of a handoff, as [`fmt::Display`] wrote it.
-    #[must_use]
     pub fn read(handoff: &str) -> Option<Self> {
         let rest = handoff.lines().next()?.strip_prefix(HANDOFF)?;
         let (rest, nonce) = rest.rsplit_once(" · ")?;
@@ -67,7 +66,6 @@ impl Marker {
     }
 
     /// Reports whether this text contains the marker.
-    #[must_use]
     pub fn is_in(&self, text: &str) -> bool {
         !self.nonce.is_empty() && text.contains(&self.to_string())
     }
@@ -99,19 +97,16 @@ pub struct Handoff {
 
 impl Handoff {
     /// Returns its size in bytes.
-    #[must_use]
     pub const fn bytes(&self) -> usize {
         self.text.len()
     }
 
     /// Returns its estimated size in tokens.
-    #[must_use]
     pub fn tokens(&self) -> Tokens {
         tokens_of(&self.text)
     }
 
     /// Returns the message below the marker line, which a person may edit.
-    #[must_use]
     pub fn body(&self) -> &str {
         self.text.split_once('\n').map_or("", |(_, body)| body)
     }
@@ -135,14 +130,12 @@ impl Handoff {
 }
 
 /// Returns the estimated size of a message in tokens, at 4 characters per token.
-#[must_use]
 pub fn tokens_of(text: &str) -> Tokens {
     Tokens(text.chars().count().div_ceil(4) as u64)
 }
 
 /// Returns the text as it may be sent to an agent: [`clean::typed`], without blank space at the end (clients trim it, and the
 /// delivery is compared byte for byte).
-#[must_use]
 pub fn sendable(text: &str) -> String {
     let mut text = clean::typed(text);
     text.truncate(text.trim_end().len());

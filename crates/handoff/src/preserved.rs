@@ -256,7 +256,6 @@ impl PreservedState {
     }
 
     /// Returns the progress of the work, `3 of 7 done`; `None` if no items are listed.
-    #[must_use]
     pub fn progress(&self) -> Option<String> {
         let done = self.completed_items.len();
         let all = done + self.pending_items.len();
@@ -329,7 +328,6 @@ impl PreservedState {
     }
 
     /// Returns every item of every list with its field and its source, in the order of the fields.
-    #[must_use]
     pub fn items(&self) -> Vec<(&'static str, String, Origin)> {
         fn of<'a>(
             field: &'static str,

@@ -21,7 +21,6 @@ pub struct Comparison<'a> {
 const NAMED: usize = 3;
 
 /// Returns the warnings for a finished message that may have `max` bytes, most important first.
-#[must_use]
 pub fn check_message(sources: &Sources<'_>, text: &str, max: usize) -> Vec<String> {
     let mut warnings = Vec::new();
     let state = sources.state;
@@ -84,7 +83,6 @@ fn other_head(sources: &Sources<'_>) -> Option<String> {
 }
 
 /// Returns the warnings for a message in a human's own words: its sources may have changed since.
-#[must_use]
 pub fn check_edited(text: &str, comparison: Comparison<'_>) -> Vec<String> {
     let Some((_, body)) = text
         .split_once('\n')
@@ -128,7 +126,6 @@ fn head_moved<'a>(
 }
 
 /// Returns the first placeholder outside of code.
-#[must_use]
 pub fn find_placeholder(text: &str) -> Option<&str> {
     let mut fences = Fences::default();
     for line in text.lines().filter(|line| fences.is_outside(line)) {

@@ -27,7 +27,6 @@ pub const TEMPLATE: &str = "\
 
 /// Returns the notes without a heading that only repeats the panel's name, and without the end of the last line, which is
 /// no line of its own.
-#[must_use]
 pub fn without_title(notes: &str) -> &str {
     let notes = notes.trim_end_matches('\n');
     match notes.strip_prefix("# Scratchpad") {

@@ -38,7 +38,6 @@ const NAMED: usize = 100;
 
 /// Returns the next step: the one that the scratchpad names, unless it is done; else the first item to do. An item that only
 /// repeats the objective does not count.
-#[must_use]
 pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
     let is_done = |text: &str| {
         state
@@ -58,7 +57,6 @@ pub fn next_step(state: &PreservedState, notes: &Parsed) -> Option<String> {
 }
 
 /// Returns the closing instruction, which names the task and the next step.
-#[must_use]
 pub fn continuation(state: &PreservedState, notes: &Parsed) -> String {
     let named = |text: &str| {
         let line = one_line(text);
@@ -280,7 +278,6 @@ fn decisions_section(state: &PreservedState, said: &mut Said) -> String {
 }
 
 /// Returns a decision in one line, with its reason.
-#[must_use]
 pub fn decision_text(one: &Decision) -> String {
     match (one_line(&one.description), one_line(&one.rationale)) {
         (what, why) if why.is_empty() => what.into_owned(),
@@ -289,7 +286,6 @@ pub fn decision_text(one: &Decision) -> String {
 }
 
 /// Returns an issue in one line, with its severity and those of its files that its text does not name.
-#[must_use]
 pub fn issue_text(issue: &Issue) -> String {
     let text = one_line(&issue.description);
     let files = issue.files.iter().filter(|file| !text.contains(*file));

@@ -68,7 +68,6 @@ pub enum Signal {
 }
 
 /// Parses the signals of one message, in their order.
-#[must_use]
 pub fn parse_signals(message: &str) -> Vec<Signal> {
     let mut signals = Vec::new();
     let mut notes: Option<Vec<&str>> = None;
@@ -103,7 +102,6 @@ pub fn parse_signals(message: &str) -> Vec<Signal> {
 
 /// Parses the signals in the text of a pane, where the marks of Markdown are gone and the program may have put a mark of
 /// its own before a message and a frame around it.
-#[must_use]
 pub fn parse_pane(text: &str) -> Vec<Signal> {
     const FRAME: [char; 5] = ['│', '┃', '▌', '⏺', '●'];
     let unframed = |line: &str| {
@@ -176,7 +174,6 @@ fn issue_signal(rest: &str) -> Option<Signal> {
 }
 
 /// Reports whether a line would count as a signal if the assistant wrote it.
-#[must_use]
 pub fn is_signal(line: &str) -> bool {
     signal_word(line).is_some()
 }

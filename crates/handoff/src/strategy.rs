@@ -76,7 +76,6 @@ const LINES_EACH: usize = 10;
 const MAX_LINE: usize = 4_096;
 
 /// Returns the last commands of a session, oldest first, as they are shown.
-#[must_use]
 pub fn shown_commands(log: &CommandLog) -> Vec<String> {
     let records = log.records();
     let last = records
@@ -96,7 +95,6 @@ fn shown_command(record: &CommandRecord, output: &[Chunk]) -> String {
 }
 
 /// Returns the output of a command, with its middle left out if it is long; every line ends with a line feed.
-#[must_use]
 pub fn shorten_output(output: &[Chunk]) -> String {
     let mut text = String::new();
     let (start, gap, end) = split_at_gap(output);

@@ -60,7 +60,6 @@ pub enum SummarySource {
 
 impl SummarySource {
     /// Returns the word for it in records.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -94,7 +93,6 @@ pub struct Outcome {
 }
 
 /// Returns the prompt that asks a model to summarize the history of a session that was begun for this task.
-#[must_use]
 pub fn make_prompt(history: &History, session: SessionId, task: &str) -> String {
     // Neither text may close its own bracket or open a second one.
     let inside = |text: &str, name: &str| {

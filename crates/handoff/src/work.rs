@@ -24,7 +24,6 @@ pub(super) const ALSO_NAMED: &str = "Also named";
 pub(super) const REFERENCES: &str = "References";
 
 /// Returns a prompt as an item of the list.
-#[must_use]
 pub(super) fn prompt_line(said: &Said, pinned: bool) -> String {
     let said = Said {
         text: one_line(&said.text).into_owned(),
@@ -34,7 +33,6 @@ pub(super) fn prompt_line(said: &Said, pinned: bool) -> String {
 }
 
 /// Returns the approaches that were rejected, with their reasons.
-#[must_use]
 pub fn rejected_lines(state: &PreservedState) -> String {
     let lines = state.rejected.iter();
     join_lines(lines.map(|one| format!("- {}", rejected_text(one))))
@@ -49,7 +47,6 @@ pub(super) fn rejected_text(one: &Rejected) -> String {
 }
 
 /// Returns a prompt as a quotation, so that no line of it is a heading or a signal of the message.
-#[must_use]
 pub fn quote_lines(text: &str) -> String {
     let lines = text.trim().lines().map(|line| match line.trim_end() {
         "" => ">".to_owned(),
@@ -60,7 +57,6 @@ pub fn quote_lines(text: &str) -> String {
 
 /// Returns the files with the names used in them, the names without a file, and the references; without the branch if git's
 /// section has it. The files in `uncommitted` are marked as not committed.
-#[must_use]
 pub(super) fn file_lines(
     work: &WorkAtHand,
     git_is_shown: bool,
@@ -108,7 +104,6 @@ pub(super) fn file_text(file: &FileAtHand) -> String {
 }
 
 /// Returns the commands, each once, the latest first.
-#[must_use]
 pub fn command_lines(work: &WorkAtHand) -> String {
     let lines = work.commands.iter();
     let lines = lines.map(|command| format!("- `{}`", one_line(command)));
@@ -116,7 +111,6 @@ pub fn command_lines(work: &WorkAtHand) -> String {
 }
 
 /// Returns the last failure, with the relevant lines of its output.
-#[must_use]
 pub fn failure_section(work: &WorkAtHand) -> String {
     let last = work.last_failure.as_ref();
     last.map_or_else(String::new, failure_text)
@@ -135,7 +129,6 @@ pub(super) fn failure_text(failure: &Failure) -> String {
 }
 
 /// Returns the other calls that failed and have not worked since, one per line.
-#[must_use]
 pub fn tried_lines(work: &WorkAtHand) -> String {
     work.tried
         .iter()
@@ -158,7 +151,6 @@ pub(super) fn tried_text(failure: &Failure) -> String {
 }
 
 /// Returns the latest plan of the agent.
-#[must_use]
 pub fn plan_section(work: &WorkAtHand) -> String {
     quote_lines(work.plan.as_deref().unwrap_or_default())
 }
@@ -172,7 +164,6 @@ const DETAILS: [(usize, Detail); 3] = [
 ];
 
 /// Returns the last steps, the oldest first, in at most `room` bytes: the later ones at greater length.
-#[must_use]
 pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
     let head = match turn {
         TurnStanding::Over if work.is_in_turn => {
@@ -219,7 +210,6 @@ pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String 
 }
 
 /// Returns the work without the commands and failures that are shown among the steps.
-#[must_use]
 pub fn unsaid_by(steps: &str, work: &WorkAtHand) -> WorkAtHand {
     // A command of several lines is one line in the lists.
     let steps = on_one_line(steps);

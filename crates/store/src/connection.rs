@@ -140,7 +140,6 @@ impl Store {
     }
 
     /// Returns the database's file, if it is one.
-    #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match &self.shared.options.target {
             StoreTarget::Sqlite(file) => Some(file),
@@ -150,7 +149,6 @@ impl Store {
     }
 
     /// Returns the reason why writes wait in memory now, if they do.
-    #[must_use]
     pub fn error(&self) -> Option<String> {
         self.shared.waiting().error.clone()
     }

@@ -126,7 +126,6 @@ impl Lock {
     }
 
     /// Returns the path of the lock's file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -167,13 +167,11 @@ impl PrivateDir {
     }
 
     /// Returns its path, for messages and for programs that must be given a path.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Reports whether this very directory lies at its path, and no other in its place.
-    #[must_use]
     pub fn is_in_place(&self) -> bool {
         is_at(&self.handle, &self.path)
     }
@@ -237,7 +235,6 @@ impl PrivateDir {
 }
 
 /// Reports whether this very file or directory lies at the path, and no other in its place.
-#[must_use]
 pub fn is_at(open: impl AsFd, path: &Path) -> bool {
     let (ours, lies) = (rustix::fs::fstat(open), rustix::fs::lstat(path));
     ours.is_ok_and(|ours| {

@@ -41,7 +41,6 @@ impl RunDir {
     }
 
     /// Returns the path of the directory.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.project.join("runs").join(self.run.as_str())
     }
@@ -99,14 +98,12 @@ pub struct KeptRunDir {
 
 impl KeptRunDir {
     /// Keeps the directory that is there now in place.
-    #[must_use]
     pub fn new(run: RunDir) -> Self {
         let held = run.dir().ok();
         Self { run, held }
     }
 
     /// Returns the path of the directory.
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.run.path()
     }

@@ -55,7 +55,6 @@ impl StoreTarget {
     }
 
     /// Returns the place for people: never with a password.
-    #[must_use]
     pub fn place(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
@@ -115,7 +114,6 @@ pub struct StoreOptions {
 
 impl StoreOptions {
     /// Returns the usual options for `target`.
-    #[must_use]
     pub const fn new(target: StoreTarget) -> Self {
         Self {
             target,

@@ -154,7 +154,6 @@ impl Branches {
     }
 
     /// Returns the name of the newest prompt.
-    #[must_use]
     pub fn newest_prompt(&self) -> Option<&str> {
         self.prompts.back().map(|(_, name)| name.as_str())
     }

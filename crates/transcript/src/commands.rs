@@ -88,7 +88,6 @@ pub struct CommandLog {
 
 impl CommandLog {
     /// Makes an empty log that keeps the last `limit` commands.
-    #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -108,13 +107,11 @@ impl CommandLog {
     }
 
     /// Returns the number of commands that were ever added: it changes whenever the log does.
-    #[must_use]
     pub const fn total(&self) -> u64 {
         self.next
     }
 
     /// Returns the commands, oldest first.
-    #[must_use]
     pub fn records(&self) -> Vec<CommandRecord> {
         self.entries.iter().map(|(one, _)| one.clone()).collect()
     }
@@ -128,7 +125,6 @@ impl OutputReader for CommandLog {
 }
 
 /// Returns the start and the end of a text in at most [`OUTPUT_CAP`] bytes, with a gap for what was left out between them.
-#[must_use]
 pub fn cap_output(text: &str) -> Vec<Chunk> {
     let bytes = |text: &str| Chunk::Bytes(Direction::Output, text.as_bytes().to_vec());
     let Some((start, end)) = split_ends(text, OUTPUT_CAP) else {
@@ -164,7 +160,6 @@ struct State {
 
 impl CommandReader {
     /// Makes a reader that keeps the last `limit` commands.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             splitter: Splitter::default(),
@@ -182,7 +177,6 @@ impl CommandReader {
     }
 
     /// Reports whether a line could hold a command: most are prompts, thoughts and other tools' calls.
-    #[must_use]
     pub(super) fn may_hold_command(line: &[u8]) -> bool {
         const MARKS: [&[u8]; 4] = [
             b"\"tool_result\"",
@@ -204,7 +198,6 @@ impl CommandReader {
     }
 
     /// Ends the reading: a last line without its line feed counts if it is whole.
-    #[must_use]
     pub fn finish(mut self) -> CommandLog {
         self.state.take_line(self.splitter.pending());
         self.state.log

@@ -29,7 +29,6 @@ pub fn each_block(content: &Value) -> impl Iterator<Item = Block<'_>> {
 }
 
 /// Returns the text of a content: a string, or the texts of its blocks, one below the other.
-#[must_use]
 pub fn joined_text(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return text.to_owned();

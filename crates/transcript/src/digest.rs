@@ -91,7 +91,6 @@ pub struct Age {
 
 impl Digest {
     /// Makes an empty digest that keeps the last `commands` commands.
-    #[must_use]
     pub fn new(commands: usize) -> Self {
         Self {
             limit: commands,
@@ -214,19 +213,16 @@ impl Digest {
     }
 
     /// Returns the number of calls of tools on the main chain that have no result yet.
-    #[must_use]
     pub const fn calls_open(&self) -> usize {
         self.calls_open
     }
 
     /// Returns the last shell commands.
-    #[must_use]
     pub const fn commands(&self) -> &CommandLog {
         self.commands.log()
     }
 
     /// Returns the agent's to-do list.
-    #[must_use]
     pub const fn todos(&self) -> &Todos {
         &self.todos
     }

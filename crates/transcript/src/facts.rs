@@ -246,7 +246,6 @@ fn each_of_piece<'a>(piece: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
 }
 
 /// Reports whether a piece is a path with an ending, or a bare file name with an ending of the list.
-#[must_use]
 pub fn is_file(piece: &str) -> bool {
     let name = piece.rsplit('/').next().unwrap_or(piece);
     if WHOLE_NAMES.contains(&name) {
@@ -285,7 +284,6 @@ pub fn is_file(piece: &str) -> bool {
 }
 
 /// Reports whether a word is `snake_case`, `camelCase`, `PascalCase` of several words, or `UPPER_CASE`.
-#[must_use]
 pub fn is_name(word: &str) -> bool {
     let inner = word.trim_matches('_');
     if word.len() < SHORTEST_NAME || word.len() > 80 || inner.len() < 4 {
@@ -353,7 +351,6 @@ fn is_issue(word: &str) -> bool {
 }
 
 /// Returns the identifiers of a text, each once.
-#[must_use]
 pub fn names_in(text: &str) -> BTreeSet<&str> {
     let mut names = BTreeSet::new();
     each_fact(text, &mut |fact| {
@@ -378,7 +375,6 @@ pub const AND: &str = " && ";
 /// Returns what a command line does, without its directory and the target of its output: comments, commands that set the shell
 /// up, variables, pipes and redirections are removed. Two lines that do the same have the same plain form, which is never shown.
 /// A program that is written in the line (`<<`) belongs to it.
-#[must_use]
 pub fn plain_command(line: &str) -> String {
     let mut all = Vec::new();
     let mut rest = line;

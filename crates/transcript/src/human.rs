@@ -76,7 +76,6 @@ pub struct HumanWords {
 
 impl HumanWords {
     /// Reports whether a line of a transcript can hold words of the human, without parsing it.
-    #[must_use]
     pub fn may_hold_words(line: &[u8]) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
         (has(b"\"user\"") && (!has(b"\"tool_result\"") || has(REFUSED.as_bytes())))
@@ -221,7 +220,6 @@ impl HumanWords {
 }
 
 /// Returns the texts of a record that a person gave: prompts, also those that wait, and the reason for the refusal of a call.
-#[must_use]
 pub fn by_a_human(record: &Value) -> Vec<&str> {
     let by_client = ["isSidechain", "isMeta", "isCompactSummary"];
     if by_client.iter().any(|key| record[*key] == true) {
@@ -261,7 +259,6 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
 }
 
 /// Returns the prompts in a handoff's list.
-#[must_use]
 pub fn listed_in(handoff: &str) -> Vec<Said> {
     let lines = section_lines(handoff, PROMPTS_HEADING).into_iter();
     lines.filter_map(parse_item).collect()
@@ -271,7 +268,6 @@ pub fn listed_in(handoff: &str) -> Vec<Said> {
 const PINNED: &str = ", pinned";
 
 /// Returns a prompt as an item of the handoff's list, in one line.
-#[must_use]
 pub fn item_line(said: &Said, pinned: bool) -> String {
     let pinned = if pinned { PINNED } else { "" };
     match said.at {
@@ -281,7 +277,6 @@ pub fn item_line(said: &Said, pinned: bool) -> String {
 }
 
 /// Reads an item of the handoff's list; returns none for any other line.
-#[must_use]
 pub fn parse_item(line: &str) -> Option<Said> {
     let item = line.strip_prefix("- ")?;
     let dated = item.split_once(": ").and_then(|(date, text)| {
@@ -362,7 +357,6 @@ fn without_command(prompt: &str) -> Option<&str> {
 }
 
 /// Returns the lines below a heading, up to the next one of its level.
-#[must_use]
 pub fn section_lines<'a>(text: &'a str, heading: &str) -> Vec<&'a str> {
     text.lines()
         .skip_while(|line| line.trim_end() != heading)
@@ -380,7 +374,6 @@ fn key_of(prompt: &str) -> String {
 }
 
 /// Returns a prompt without what was pasted into it, as the list shows it.
-#[must_use]
 pub fn as_listed(prompt: &str) -> String {
     cap_both_ends(&prose::own_text(prompt), LISTED_CAP)
 }

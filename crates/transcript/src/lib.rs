@@ -36,7 +36,6 @@ pub struct SessionId(Uuid);
 
 impl SessionId {
     /// Wraps a UUID that was made elsewhere.
-    #[must_use]
     pub const fn new(id: Uuid) -> Self {
         Self(id)
     }

@@ -26,7 +26,6 @@ const PASTED: &str = "<pasted_content";
 const PASTED_END: &str = "</pasted_content";
 
 /// Reports whether a prompt is a handoff.
-#[must_use]
 pub fn is_handoff(prompt: &str) -> bool {
     prompt.trim_start().starts_with(HANDOFF)
 }
@@ -39,7 +38,6 @@ const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
 
 /// Returns the part of a prompt that a person wrote; none if it is a handoff, a prompt that pitstop types by itself, or a text
 /// of the client: a command, a reminder, the report of a background task.
-#[must_use]
 pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     let prompt = prompt.trim();
     let text = if prompt.contains(PASTED) {
@@ -82,7 +80,6 @@ fn command_arguments(text: &str) -> Option<&str> {
 }
 
 /// Returns the words behind a command's name, if they are more than two: one or two are a choice or a name.
-#[must_use]
 pub fn said_behind_a_command(words: &str) -> Option<&str> {
     let words = words.trim();
     (words.split_whitespace().count() > 2).then_some(words)

@@ -15,7 +15,6 @@ const PASTED: &str = "…";
 const INDENT: usize = 4;
 
 /// Returns the lines of a prompt that a person wrote, with `…` where something was pasted between them; empty if all of it was.
-#[must_use]
 pub fn own_text(prompt: &str) -> String {
     let mut own: Vec<&str> = Vec::new();
     for (kind, line) in classify_lines(prompt) {
@@ -150,7 +149,6 @@ fn is_said_item(line: &str) -> bool {
 }
 
 /// Reports whether a line was printed by a program or is from a file of code, rather than written by the human.
-#[must_use]
 pub fn looks_printed(line: &str) -> bool {
     // A stack frame: `at f (file:1:2)`.
     if line.starts_with("at ") && line.contains('(') && line.contains(':') {

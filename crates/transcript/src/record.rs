@@ -44,7 +44,6 @@ pub struct Faults {
 
 impl Faults {
     /// Returns the number of stretches that were skipped.
-    #[must_use]
     pub const fn skipped(self) -> u64 {
         self.broken + self.oversized
     }
@@ -91,7 +90,6 @@ impl User<'_> {
     /// Returns the prompt, if this record is one that a human or a host gave on the main chain.
     ///
     /// Slash commands and shell escapes are recorded as text in tags of the client's own; they start no turn.
-    #[must_use]
     pub fn prompt(&self) -> Option<Cow<'_, str>> {
         const OWN_TAGS: [&str; 6] = [
             "<command-name>",
@@ -143,7 +141,6 @@ pub struct Assistant<'a> {
 
 impl Assistant<'_> {
     /// Reports whether a model made this message, as opposed to one that the client wrote in the model's place.
-    #[must_use]
     pub fn is_genuine(&self) -> bool {
         !self.api_error && self.model.as_deref() != Some("<synthetic>")
     }
@@ -155,7 +152,6 @@ pub fn each_record<'a>(stretch: &'a [u8], sink: &mut impl FnMut(Record<'a>)) -> 
 }
 
 /// Returns the records of a stretch with all of their fields.
-#[must_use]
 pub fn parsed_records(stretch: &[u8]) -> Vec<Value> {
     let mut found = Vec::new();
     each_of(stretch, parse_record, |record, _| found.push(record));
@@ -211,7 +207,6 @@ pub(super) fn each_of<'a, T>(
 ///
 /// This holds for tool results, the bulk of a transcript. The marks hold unescaped quotes, so they cannot match
 /// inside a JSON string.
-#[must_use]
 pub(super) fn is_plain_tool_result(line: &[u8]) -> bool {
     // Short lines are parsed as quickly as they are searched.
     line.len() > 2048
@@ -259,13 +254,11 @@ impl Splitter {
     }
 
     /// Returns the stretch whose end has not come yet; a torn tail, or a file without a last line feed.
-    #[must_use]
     pub fn pending(&self) -> &[u8] {
         &self.carry
     }
 
     /// Returns the faults that were met so far.
-    #[must_use]
     pub const fn faults(&self) -> Faults {
         self.faults
     }
@@ -332,7 +325,6 @@ fn without_lead(bytes: &[u8]) -> &[u8] {
 
 /// Returns the JSON as it came, but with U+FFFD in place of bad UTF-8 and of half surrogate pairs, which shell output may
 /// well hold, and without a byte order mark.
-#[must_use]
 pub fn mend_json(json: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(without_lead(json));
     let is_surrogate = |at: usize| leads_pair(&text[at..]).is_some();

@@ -92,7 +92,6 @@ pub struct Detail {
 
 impl Detail {
     /// Creates it from the most bytes of input, of output, and of the output of a failure.
-    #[must_use]
     pub const fn new(input: usize, printed: usize, failed: usize) -> Self {
         Self {
             input,
@@ -116,20 +115,17 @@ pub struct Step {
 
 impl Step {
     /// Reports whether it is a call that has no result yet.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.outcome == Outcome::Open
     }
 
     /// Reports whether it is a call that has worked and asked for the same as the other one.
-    #[must_use]
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let same = self.head == other.head && self.input == other.input;
         self.outcome == Outcome::Worked && same
     }
 
     /// Returns the shell command that it ran, in one line, whether that failed, and its output; none if the command was cut.
-    #[must_use]
     pub fn shell_command(&self) -> Option<(String, bool, &[String])> {
         let ended = matches!(self.outcome, Outcome::Worked | Outcome::Failed);
         let first = self.head.strip_prefix(RAN).filter(|_| ended)?;
@@ -147,7 +143,6 @@ impl Step {
     }
 
     /// Returns the step as lines of the handoff, with [`SAID_BELOW`] in place of lines in `said`; its own lines are added there.
-    #[must_use]
     pub fn show(&self, detail: &Detail, said: &mut HashSet<String>) -> String {
         let mut text = format!("{}\n", cut_in_the_middle(&self.head, detail.input));
         let mut below = |text: &mut String, lines: &[String], cap: usize| {
@@ -318,7 +313,6 @@ impl Steps {
     }
 
     /// Returns the steps, the oldest first.
-    #[must_use]
     pub fn list(&self) -> Vec<Step> {
         self.steps.iter().map(|(_, step)| step.clone()).collect()
     }
@@ -469,7 +463,6 @@ fn lines_of(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// Returns a line cut to about `cap` bytes, with its start and its end.
-#[must_use]
 pub fn cut_in_the_middle(line: &str, cap: usize) -> String {
     split_ends(line, cap).map_or_else(
         || line.to_owned(),

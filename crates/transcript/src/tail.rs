@@ -227,19 +227,16 @@ impl Tail {
     }
 
     /// Returns the offset in bytes up to which the file was read.
-    #[must_use]
     pub fn offset(&self) -> u64 {
         self.reached.as_ref().map_or(0, |reached| reached.offset)
     }
 
     /// Returns the path as it was given.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns the usage of the last main-chain call that is known.
-    #[must_use]
     pub const fn latest(&self) -> Option<Usage> {
         if self.caught_up {
             self.scan.last()
@@ -249,19 +246,16 @@ impl Tail {
     }
 
     /// Returns the facts about the session up to the offset that was read.
-    #[must_use]
     pub const fn scan(&self) -> &UsageScan {
         &self.scan
     }
 
     /// Reports whether the end of the file was reached, so that [`scan`](Self::scan) knows the whole session.
-    #[must_use]
     pub const fn caught_up(&self) -> bool {
         self.caught_up
     }
 
     /// Returns the counts of everything that was met so far and is not a clean record.
-    #[must_use]
     pub const fn faults(&self) -> Faults {
         let mut faults = self.scan.faults();
         faults.add(self.splitter.faults());

@@ -21,7 +21,6 @@ const ID_CAP: usize = 256;
 const CALLS_REMEMBERED: usize = 256;
 
 /// Reports whether a tool of this name changes or shows the list.
-#[must_use]
 pub fn is_todo_tool(name: &str) -> bool {
     matches!(name, "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList")
 }
@@ -83,7 +82,6 @@ pub struct TodoCall {
 
 impl TodoCall {
     /// Reads a call from the tool's name, its input, and its result as the client keeps it; none if it changed nothing.
-    #[must_use]
     pub fn read(id: Option<&str>, tool: &str, input: &Value, result: &Value) -> Option<Self> {
         let change = match tool {
             "TodoWrite" => TodoChange::List(read_list(&input["todos"])?),
@@ -183,7 +181,6 @@ impl Todos {
     }
 
     /// Reports whether the call has been applied.
-    #[must_use]
     pub fn knows(&self, call: &TodoCall) -> bool {
         call.id
             .as_ref()
@@ -191,7 +188,6 @@ impl Todos {
     }
 
     /// Reports whether the list is empty.
-    #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

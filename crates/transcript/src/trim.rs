@@ -94,7 +94,6 @@ pub struct TrimPlan {
 
 impl TrimPlan {
     /// Returns the figure of the level that is advised.
-    #[must_use]
     pub fn chosen_figure(&self) -> Option<LevelFigure> {
         let chosen = self.chosen?;
         self.levels
@@ -104,7 +103,6 @@ impl TrimPlan {
     }
 
     /// Returns the number of tool responses in the context window.
-    #[must_use]
     pub fn responses(&self) -> usize {
         self.levels.last().map_or(0, |level| level.responses)
     }
@@ -112,7 +110,6 @@ impl TrimPlan {
 
 impl TrimSettings {
     /// Returns the number of tokens that a level must get below to be chosen.
-    #[must_use]
     pub const fn target(&self) -> Tokens {
         Tokens(self.compact_line.0.saturating_mul(TARGET_PERCENT) / 100)
     }
@@ -254,13 +251,11 @@ impl Survey {
     }
 
     /// Returns the bare id of the model that made the last main-chain call.
-    #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
     /// Returns the tokens in the context window: by the last call, else estimated.
-    #[must_use]
     pub fn tokens(&self) -> Tokens {
         self.context.unwrap_or(self.estimate)
     }
@@ -268,13 +263,11 @@ impl Survey {
     /// Returns the number of responses in the context window that answer a call that is not there.
     ///
     /// A whole transcript has none; one that has some was damaged before it came here, and the API may refuse it.
-    #[must_use]
     pub const fn unpaired(&self) -> usize {
         self.unpaired
     }
 
     /// Returns the number of lines that are so long that they are copied without being parsed.
-    #[must_use]
     pub const fn oversized(&self) -> u64 {
         self.oversized
     }
@@ -306,7 +299,6 @@ impl Survey {
     }
 
     /// Computes what each level would free.
-    #[must_use]
     pub fn plan(&self, settings: &TrimSettings) -> TrimPlan {
         let order = self.removal_order(settings);
         let levels: Vec<_> = LEVELS

@@ -27,13 +27,11 @@ pub struct Usage {
 
 impl Usage {
     /// Returns the tokens that the next request will carry at least: all input, and the answer that joins it.
-    #[must_use]
     pub fn context(self) -> Tokens {
         Tokens(self.prompt().0.saturating_add(self.output.0))
     }
 
     /// Returns all input, cached or not.
-    #[must_use]
     pub fn prompt(self) -> Tokens {
         Tokens(
             self.input
@@ -78,7 +76,6 @@ fn read_count(report: &Value, field: &str) -> Option<Tokens> {
 }
 
 /// Returns the usage that is paid for by a report of the service; an invalid count costs nothing.
-#[must_use]
 pub fn paid_usage(report: &Value) -> Usage {
     let [input, cache_creation, cache_read, output] =
         COUNTS.map(|field| read_count(report, field).unwrap_or_default());
@@ -93,7 +90,6 @@ pub fn paid_usage(report: &Value) -> Usage {
 /// Returns the usage of the context window by the report of a call; none where no call can have used that, because every call
 /// has input. The counts of a call of several steps (`iterations`, an advisor's among them) are their sum, which is paid
 /// for; the last step of the conversation has the figure.
-#[must_use]
 pub fn in_window(report: &Value) -> Option<Usage> {
     let possible = |report: &Value| {
         let whole = COUNTS
@@ -111,7 +107,6 @@ pub fn in_window(report: &Value) -> Option<Usage> {
 /// Returns the figure that a main-chain call gives for the context window, if it gives one.
 ///
 /// Subagents have windows of their own, and messages that no model made carry zeros.
-#[must_use]
 pub fn context_of(said: &Assistant<'_>) -> Option<Usage> {
     said.context
         .filter(|_| !said.sidechain && said.is_genuine())
@@ -178,67 +173,56 @@ impl UsageScan {
     }
 
     /// Returns the usage of the last main-chain call; none before the first and right after a compaction.
-    #[must_use]
     pub const fn last(&self) -> Option<Usage> {
         self.last
     }
 
     /// Returns the bare id of the model that made the last main-chain call.
-    #[must_use]
     pub fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }
 
     /// Returns the sum over all calls of the session, subagents included, each call counted once.
-    #[must_use]
     pub const fn totals(&self) -> Usage {
         self.totals
     }
 
     /// Returns that sum as it was at the last compaction; nothing before the first.
-    #[must_use]
     pub const fn before_compaction(&self) -> Usage {
         self.before_compaction
     }
 
     /// Returns the number of calls to a model, subagents included.
-    #[must_use]
     pub const fn calls(&self) -> u64 {
         self.calls
     }
 
     /// Returns the number of turns: prompts on the main chain.
-    #[must_use]
     pub const fn turns(&self) -> u64 {
         self.turns
     }
 
     /// Returns the number of times that the client compacted the session.
-    #[must_use]
     pub const fn compactions(&self) -> u64 {
         self.compactions
     }
 
     /// Returns the number of records read.
-    #[must_use]
     pub const fn records(&self) -> u64 {
         self.records
     }
 
     /// Returns the counts of what was met inside lines and is not a record.
-    #[must_use]
     pub const fn faults(&self) -> Faults {
         self.faults
     }
 
     /// Returns the latest prompt of the session, at most 256 KiB of it.
-    #[must_use]
     pub fn last_prompt(&self) -> Option<&str> {
         self.last_prompt.as_deref()
     }
 
     /// Returns the first line of the latest prompt that is a handoff.
-    #[must_use]
     pub fn handoff(&self) -> Option<&str> {
         self.handoff.as_deref()
     }

@@ -41,13 +41,11 @@ impl<T, const CAPACITY: usize> Waiting<T, CAPACITY> {
     }
 
     /// Returns the number of calls that wait.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
     /// Reports whether no call waits.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }

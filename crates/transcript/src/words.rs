@@ -51,7 +51,6 @@ impl Fences {
     }
 
     /// Returns the line that closes the open fence, if there is one.
-    #[must_use]
     pub fn closing(self) -> Option<String> {
         let (mark, length) = self.open?;
         Some(mark.to_string().repeat(length))
@@ -59,7 +58,6 @@ impl Fences {
 }
 
 /// Returns the start and the end of a text, half of `most` bytes each; none for a text that is not longer than `most`.
-#[must_use]
 pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
     (text.len() > most).then(|| {
         let head = text.floor_char_boundary(most / 2);
@@ -69,7 +67,6 @@ pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
 }
 
 /// Returns the key by which two texts of a person are equal: their letters and digits alone, in small letters.
-#[must_use]
 pub fn plain_key(text: &str) -> String {
     let plain: String = text
         .to_lowercase()
@@ -80,13 +77,11 @@ pub fn plain_key(text: &str) -> String {
 }
 
 /// Returns a text on one line: each run of blanks becomes one blank.
-#[must_use]
 pub fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the start of a text in at most `limit` bytes, with a mark if that is less than all of it.
-#[must_use]
 pub fn clipped(text: &str, limit: usize) -> String {
     let text = text.trim();
     if text.len() <= limit {
@@ -96,7 +91,6 @@ pub fn clipped(text: &str, limit: usize) -> String {
 }
 
 /// Returns the start of a text on one line, as [`on_one_line`] and [`clipped`] make it, and stops to read once that is full.
-#[must_use]
 pub fn clipped_line(text: &str, limit: usize) -> String {
     let mut line = String::new();
     for word in text.split_whitespace() {
@@ -112,7 +106,6 @@ pub fn clipped_line(text: &str, limit: usize) -> String {
 }
 
 /// Reports whether a line is a quotation.
-#[must_use]
 pub fn is_quotation(line: &str) -> bool {
     line.trim_start().starts_with('>')
 }
@@ -126,7 +119,6 @@ pub fn own_lines(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the signal word that a line begins with and the text that follows it; marks around both are dropped.
-#[must_use]
 pub fn signal_word(line: &str) -> Option<(&str, &str)> {
     let mut rest = line.trim();
     for bullet in ["- ", "* ", "+ ", "• "] {
@@ -185,7 +177,6 @@ pub(super) fn item_number(line: &str) -> Option<(usize, &str)> {
 }
 
 /// Returns a message without its signals: the lines that are signals, and all notes up to `SIGNAL:` or the end, are removed.
-#[must_use]
 pub fn without_signals(message: &str) -> String {
     let mut fences = Fences::default();
     let mut in_notes = false;

@@ -131,7 +131,6 @@ pub struct WorkAtHand {
 
 impl WorkAtHand {
     /// Reports whether there is nothing to report.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

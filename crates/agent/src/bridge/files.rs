@@ -85,7 +85,6 @@ pub const PLUGIN: [(&str, &str, &str); 7] = [
 ];
 
 /// Returns the text of the plugin's `hooks/place.js`: the program that it runs, and the directory of its handoffs, both absolute.
-#[must_use]
 pub fn place_of(program: &str, handoffs: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     format!(
@@ -105,7 +104,6 @@ const TRIGGER: &str = include_str!("../../../../assets/bridge/pitstop/hooks/trig
 const TOOLS_FILE: &str = "tools.js";
 
 /// Returns the text of one of the [`FILES`] as it is written: with the agent's tools, or with none.
-#[must_use]
 pub fn text_of(name: &str, text: &'static str, tools: bool) -> Cow<'static, str> {
     if name != TOOLS_FILE {
         return text.into();

@@ -45,7 +45,6 @@ pub enum Absence {
 
 impl Absence {
     /// Returns a word for scripts.
-    #[must_use]
     pub fn word(&self) -> &'static str {
         self.into()
     }
@@ -53,7 +52,6 @@ impl Absence {
 
 /// Returns the absence if a client of this version is too old for mods. A version that is not known may be new enough: an old
 /// client ignores the flag (measured with 2.1.197).
-#[must_use]
 pub fn too_old(version: Option<&str>) -> Option<Absence> {
     let is_old = !is_at_least(version, FIRST_VERSION);
     version
@@ -108,13 +106,11 @@ pub enum Link {
 
 impl Link {
     /// Reports whether the client's side reports.
-    #[must_use]
     pub const fn is_in_force(&self) -> bool {
         matches!(self, Self::InForce { .. })
     }
 
     /// Reports whether the client was started with the mods, whatever became of them.
-    #[must_use]
     pub const fn loads_mods(&self) -> bool {
         match self {
             Self::None => false,
@@ -160,7 +156,6 @@ impl Link {
     }
 
     /// Returns the word for it in `status --json`.
-    #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
             Self::None | Self::Awaited => "awaited",
@@ -191,7 +186,6 @@ pub struct Reported {
 
 impl Reported {
     /// Returns the tokens in the window before a word was said: all in use but the messages.
-    #[must_use]
     pub fn base_tokens(&self) -> Option<Tokens> {
         let rows = &self.usage.as_ref()?.categories;
         let base = |row: &&Category| row.kind == super::CategoryKind::Used && row.name != MESSAGES;

@@ -288,7 +288,6 @@ pub struct Category {
 
 impl Category {
     /// Returns the rows of a kind that hold anything, the largest first.
-    #[must_use]
     pub fn of_kind(rows: &[Self], kind: CategoryKind) -> Vec<&Self> {
         let has_any = |row: &&Self| row.kind == kind && row.tokens.0 > 0;
         let mut rows: Vec<_> = rows.iter().filter(has_any).collect();

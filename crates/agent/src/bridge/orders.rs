@@ -84,7 +84,6 @@ pub enum ReplaceWhen {
 
 impl BridgeOrder {
     /// Reports whether the outcome is one that this order can have.
-    #[must_use]
     pub const fn can_end_in(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::Draft(_) => matches!(self, Self::ReadDraft),
@@ -243,7 +242,6 @@ impl Orders {
 
     /// Reports whether a poll is over although no order waits for it: its process polls again, has changed its session, or is
     /// forgotten.
-    #[must_use]
     pub fn is_poll_over(&self, sender: &Sender, poll: u64) -> bool {
         self.instances
             .get(&sender.instance)
@@ -251,7 +249,6 @@ impl Orders {
     }
 
     /// Returns the oldest order that waits for a session. It goes on waiting until it is taken.
-    #[must_use]
     pub fn next(&self, session: SessionId) -> Option<Waiting> {
         let mut waiting = self.placed.iter();
         let (id, placed) =
@@ -263,7 +260,6 @@ impl Orders {
     }
 
     /// Reports whether an order replaces the conversation: then the second mod must be there, or the client would summarize.
-    #[must_use]
     pub fn replaces(&self, id: OrderId) -> bool {
         let placed = self.placed.get(&id);
         placed.is_some_and(|placed| matches!(placed.order, BridgeOrder::ReplaceConversation { .. }))
@@ -303,7 +299,6 @@ impl Orders {
 
     /// Returns the order to replace a session's conversation in its running turn, if one was given and the client has not asked for
     /// the text.
-    #[must_use]
     pub fn in_turn(&self, session: SessionId) -> Option<OrderId> {
         let mut placed = self.placed.iter();
         let waits = |one: &Placed| {
@@ -389,7 +384,6 @@ impl Orders {
     }
 
     /// Returns the decision about a question.
-    #[must_use]
     pub fn decision(&self, id: &QuestionId) -> Option<&Decision> {
         let mut decided = self.decided.iter();
         decided
@@ -398,7 +392,6 @@ impl Orders {
     }
 
     /// Returns the client's version, by the hello of a process in this session.
-    #[must_use]
     pub fn client_in(&self, session: SessionId) -> Option<&str> {
         let mut instances = self.instances.values();
         let instance = instances.find(|one| one.session == session)?;

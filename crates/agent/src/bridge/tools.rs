@@ -86,7 +86,6 @@ pub enum Tool {
 
 impl Tool {
     /// Returns the tool of that name with its input, if that is valid; none if there is no such tool.
-    #[must_use]
     pub fn read(name: &str, input: &Map<String, Value>) -> Option<Result<Self, Invalid>> {
         let given = |field| text_in(input, field);
         let needed = |field| given(field).and_then(|text| text.ok_or_else(|| missing_text(field)));

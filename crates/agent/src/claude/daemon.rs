@@ -42,7 +42,6 @@ pub struct Worker {
 
 impl Worker {
     /// Reports whether it runs one of these sessions, or one that was forked from one of them.
-    #[must_use]
     pub fn belongs_to(&self, sessions: &[SessionId]) -> bool {
         let known = |session| sessions.contains(&session);
         known(self.session) || self.fork_of.is_some_and(known)
@@ -50,7 +49,6 @@ impl Worker {
 }
 
 /// Returns the workers that a roster lists; entries of a form we do not know are left out.
-#[must_use]
 pub fn workers(roster: &[u8]) -> Vec<Worker> {
     let roster: Value = serde_json::from_slice(roster).unwrap_or_default();
     let listed = roster["workers"].as_object().into_iter().flatten();
@@ -80,7 +78,6 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Returns the arguments that end the worker of this short name.
-#[must_use]
 pub const fn stop_arguments(name: &str) -> [&str; 2] {
     ["stop", name]
 }

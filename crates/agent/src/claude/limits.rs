@@ -61,7 +61,6 @@ pub enum Act {
 
 impl Act {
     /// Returns the verb for it.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Compacts => "compacts",
@@ -149,7 +148,6 @@ impl CompactionSettings {
     /// and the text of its state file `.claude.json`, where older versions keep the switch.
     ///
     /// A source that cannot be read counts as absent: the client itself reports what is wrong with it.
-    #[must_use]
     pub fn read(
         args: &[String],
         env: &dyn Fn(&str) -> Option<String>,
@@ -217,7 +215,6 @@ impl CompactionSettings {
 
     /// Returns the limit at which a client with this model and window acts; none if it acts only once the service refuses, or if
     /// that is not known of its version. A client that has not named its version is taken for a new one.
-    #[must_use]
     pub fn limit(
         &self,
         model: Option<&str>,
@@ -340,7 +337,6 @@ const ASIDE: usize = 8;
 
 /// Returns the client's words about its limit in the last lines of its screen, or, full screen, at the right of the row above its
 /// prompt box, where only notices are.
-#[must_use]
 pub fn words_on_screen(text: &str) -> Option<Words> {
     let lines = text.lines().rev().map(str::trim_end);
     let footer = lines.clone().filter(|line| !line.is_empty()).take(FOOTER);
@@ -376,7 +372,6 @@ fn words_of(said: &str) -> Option<Words> {
 impl Words {
     /// Returns the limit that these words mean while so many tokens of a window are in use, the lowest that their rounding
     /// allows.
-    #[must_use]
     pub fn limit(self, used: Tokens, window: Tokens) -> Limit {
         let (at, act) = match self {
             Self::Next => (used.0, Act::Compacts),

@@ -19,7 +19,6 @@ const READ: u64 = 1 << 20;
 /// Returns the name of a project's directory under `<config dir>/projects/`.
 ///
 /// Every UTF-16 unit that is no ASCII letter or digit becomes `-`; a longer name is cut, and a hash of the path follows.
-#[must_use]
 pub fn project_slug(cwd: &Path) -> String {
     let text = cwd.to_string_lossy();
     let plain = |unit| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric);
@@ -45,7 +44,6 @@ pub fn project_slug(cwd: &Path) -> String {
 
 /// Returns the directory that a session works in, by a hook's `cwd` and the transcript that it names: the client's own, or the git
 /// work tree of the same repository that a shell has gone to, below it or elsewhere.
-#[must_use]
 pub fn work_place(cwd: &Path, transcript: &Path) -> Option<PathBuf> {
     let own = named_above(cwd, transcript);
     let mut below = cwd.ancestors().take_while(|above| Some(*above) != own);
@@ -82,7 +80,6 @@ fn work_trees(git: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// Returns the directory that the session of a transcript is resumed in, by its records.
-#[must_use]
 pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
     let mut file = File::open(transcript).ok()?;
     let end = file.metadata().ok()?.len().saturating_sub(READ);
@@ -105,7 +102,6 @@ fn named_above<'a>(cwd: &'a Path, transcript: &Path) -> Option<&'a Path> {
 }
 
 /// Returns a project's directory with the work trees that lie in its repository, where the client makes its own.
-#[must_use]
 pub fn with_work_trees(project: &Path) -> Vec<PathBuf> {
     let top = repository_top(project).unwrap_or(project);
     let trees = work_trees(&top.join(".git")).skip(1);
@@ -114,7 +110,6 @@ pub fn with_work_trees(project: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the top of the work tree of git that a directory is in; `None` if it is in none.
-#[must_use]
 pub fn repository_top(directory: &Path) -> Option<&Path> {
     let has_git = |above: &&Path| above.join(".git").symlink_metadata().is_ok();
     directory.ancestors().find(has_git)

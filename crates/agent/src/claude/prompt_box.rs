@@ -59,7 +59,6 @@ impl ShownPrompt {
     ///
     /// The client breaks lines between words, and drops the blanks there: one blank is put for them. A row that its next word
     /// would have fitted into was ended by the human (measured with 2.1.330: a break comes one cell early at times).
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         if !self.whole || self.rows.iter().any(|row| stands_for_more(row)) {
             return None;
@@ -104,7 +103,6 @@ impl ShownPrompt {
 
 /// Reports whether a part of the box's text is a mark that the client puts in the place of a long paste or an image. A mod is
 /// given the mark too (measured with 2.1.330).
-#[must_use]
 pub fn stands_for_more(text: &str) -> bool {
     const MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
     MARKS.iter().any(|mark| text.contains(mark))
@@ -121,7 +119,6 @@ const STROKES: usize = 3;
 
 impl PromptBox {
     /// Returns the box with the text that the client itself reports.
-    #[must_use]
     pub fn from_report(text: &str) -> Self {
         Self::Holds(ShownPrompt {
             rows: text.split('\n').map(str::to_owned).collect(),
@@ -132,7 +129,6 @@ impl PromptBox {
 
     /// Reads the box off the rows of a screen, from top to bottom; `cursor` is the cursor's column and row, in cells from 0. If there
     /// is a box, the cursor is in it, hidden or not; a thing that only looks like a box is elsewhere.
-    #[must_use]
     pub fn read(rows: &[Row], cursor: (u16, u16)) -> Self {
         let (column, row) = (usize::from(cursor.0), usize::from(cursor.1));
         if row >= rows.len() {
@@ -191,13 +187,11 @@ impl PromptBox {
     }
 
     /// Reports whether it is on the screen.
-    #[must_use]
     pub const fn is_present(&self) -> bool {
         !matches!(self, Self::Absent)
     }
 
     /// Reports whether it holds exactly this text, as far as the screen shows it.
-    #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         let Self::Holds(draft) = self else {
             return false;
@@ -221,7 +215,6 @@ impl PromptBox {
     }
 
     /// Reports whether it holds this text or the beginning of it.
-    #[must_use]
     pub fn holds_start_of(&self, text: &str) -> bool {
         let Self::Holds(draft) = self else {
             return false;

@@ -28,7 +28,6 @@ pub struct Question<'a> {
 }
 
 /// Returns the arguments; the prompt goes to stdin.
-#[must_use]
 pub fn arguments(question: Question<'_>) -> Vec<OsString> {
     let mut names: Vec<&str> = question.tools.iter().map(|rule| name_of(rule)).collect();
     names.dedup();
@@ -58,7 +57,6 @@ pub fn arguments(question: Question<'_>) -> Vec<OsString> {
 }
 
 /// Returns the variables for the client beside those that the hosted one gets.
-#[must_use]
 pub fn environment() -> Vec<(OsString, OsString)> {
     vec![("CLAUDE_CODE_SAFE_MODE".into(), "1".into())]
 }
@@ -69,7 +67,6 @@ const MODEL_CAP: usize = 256;
 /// Returns the model of a session, as the client reports it, for a question: without the mark of a large window (`[1m]`). A
 /// question fits into any window, and on some accounts the large one is billed apart. A text that is no model's name gives
 /// none: it comes from outside and becomes an argument.
-#[must_use]
 pub fn without_window_mark(reported: &str) -> Option<&str> {
     let name = reported.split('[').next()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:/@".contains(c);

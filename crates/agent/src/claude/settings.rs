@@ -234,14 +234,12 @@ fn rule_path(path: &Path) -> Result<String, SettingsError> {
 }
 
 /// Returns the status line command in the text of a settings file of the user.
-#[must_use]
 pub fn user_status_line(settings_json: &str) -> Option<String> {
     let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
     root.get("statusLine").and_then(status_line_command)
 }
 
 /// Returns the value of a switch in the text of a settings file.
-#[must_use]
 pub fn setting(settings_json: &str, name: &str) -> Option<bool> {
     let root: Map<String, Value> = serde_json::from_str(settings_json).ok()?;
     root.get(name)?.as_bool()

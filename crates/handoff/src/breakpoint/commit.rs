@@ -31,7 +31,6 @@ pub struct Made {
 
 impl Made {
     /// Creates a commit from the data that an external caller reports, shortened and made safe to show.
-    #[must_use]
     pub fn from_report(sha: &str, branch: Option<&str>, message: &str, files: Option<u64>) -> Self {
         let branch = branch.map(str::trim).filter(|name| !name.is_empty());
         let message = message.trim();
@@ -46,20 +45,17 @@ impl Made {
     }
 
     /// Returns the id in the short form of seven digits that people write.
-    #[must_use]
     pub fn short_id(&self) -> &str {
         self.sha.get(..7).unwrap_or(&self.sha)
     }
 
     /// Reports whether two ids, either of which may be abbreviated, can belong to the same commit.
-    #[must_use]
     pub fn is(&self, sha: &str) -> bool {
         self.sha.starts_with(sha) || sha.starts_with(&self.sha)
     }
 }
 
 /// Returns the commits that a shell command line has made, in order, according to its output.
-#[must_use]
 pub fn find_commits(command: &str, printed: &str) -> Vec<Made> {
     if !makes_commits(command) {
         return Vec::new();

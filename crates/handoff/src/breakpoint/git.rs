@@ -84,7 +84,6 @@ impl GitFacts {
 
     /// Returns the other work trees that a shell command, or the path of a file, names. One work tree may be inside another, whose path
     /// does not name that.
-    #[must_use]
     pub fn trees_named_in(&self, text: &str) -> Vec<&OtherTree> {
         let mut tops: Vec<&String> = self.other_trees.iter().map(|tree| &tree.top).collect();
         tops.extend(&self.work_tree);

@@ -33,7 +33,6 @@ pub enum BreakpointKind {
 
 impl BreakpointKind {
     /// Reports whether something was just finished, so that this is a good moment for a reboot.
-    #[must_use]
     pub const fn is_good(&self) -> bool {
         !matches!(self, Self::TestsFailed { .. })
     }

@@ -76,7 +76,6 @@ impl Runner {
     }
 
     /// Returns the command that people know it by.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.table_row().word
     }
@@ -171,7 +170,6 @@ impl TestOutcome {
     }
 
     /// Reports whether at least one test ran and every test that ran passed.
-    #[must_use]
     pub fn is_success(&self) -> bool {
         let ran = self.passed.unwrap_or(0) > 0
             || !self.passing.is_empty()
@@ -185,20 +183,17 @@ impl TestOutcome {
     }
 
     /// Reports whether something failed or could not be built.
-    #[must_use]
     pub fn is_failure(&self) -> bool {
         !self.built || self.failed.unwrap_or(0) > 0 || !self.failing.is_empty()
     }
 
     /// Returns the number of tests that ran, as far as reported.
-    #[must_use]
     pub fn count_tests(&self) -> u64 {
         let known = |reported: Option<u64>, names: usize| reported.unwrap_or(0).max(names as u64);
         known(self.passed, self.passing.len()) + known(self.failed, self.failing.len())
     }
 
     /// Reports whether a complete run would include the test of this name.
-    #[must_use]
     pub fn covers_test(&self, name: &str) -> bool {
         let name = name.trim_start_matches("./");
         let begins = |path: &String| {
@@ -237,7 +232,6 @@ pub struct Total {
 }
 
 /// Sums up the runs of one command; returns `None` if none of them passed or failed.
-#[must_use]
 pub fn sum_up(outcomes: &[TestOutcome]) -> Option<Total> {
     let settled: Vec<&TestOutcome> = outcomes
         .iter()
@@ -264,7 +258,6 @@ fn keep_name(names: &mut Vec<String>, text: &str) {
 }
 
 /// Returns a test's name as it is kept: on one line, safe to show and of a bounded length.
-#[must_use]
 pub fn kept_name(text: &str) -> String {
     let name = clean::one_line(text.trim());
     name[..name.floor_char_boundary(NAME_CAP)].to_owned()
@@ -273,7 +266,6 @@ pub fn kept_name(text: &str) -> String {
 /// Returns the owner of the tests that a command line runs, without its output, and whether it requests all of them.
 ///
 /// The runner may be given by its word. The directory is that of the shell.
-#[must_use]
 pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) -> (Owner, bool) {
     let commands = command::read_commands(command, directory);
     let asked = |runner: &Runner| commands.iter().any(|one| one.asks_of(*runner).0 == 2);
@@ -330,13 +322,11 @@ fn place_of_runs(runs: &[&Command], runner: Runner, failed: bool) -> (Option<Str
 }
 
 /// Returns a command line as it is kept and quoted.
-#[must_use]
 pub fn quote_command(command: &str) -> String {
     clean::stripped(command, COMMAND_CAP)
 }
 
 /// Returns the outcomes of the test runs in the output of a command whose directory is not known.
-#[must_use]
 pub fn recognise_runs(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
     let shell = Shell {
         command,
@@ -349,7 +339,6 @@ impl Shell<'_> {
     /// Returns the outcomes of the test runs in the output of this command, in order of the runners.
     ///
     /// `output` is its standard output followed by its standard error.
-    #[must_use]
     pub fn recognise_runs(&self, output: &str) -> Vec<TestOutcome> {
         let line = self.command.unwrap_or_default();
         let commands = command::read_commands(line, self.directory);

@@ -32,7 +32,6 @@ pub enum Origin {
 
 impl Origin {
     /// Returns the word for it, as in JSON.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -51,7 +50,6 @@ pub struct Item {
 
 impl Item {
     /// Creates an item from a text, without the blank space around it.
-    #[must_use]
     pub fn new(text: &str, origin: Origin) -> Self {
         Self {
             text: text.trim().to_owned(),
@@ -60,7 +58,6 @@ impl Item {
     }
 
     /// Returns the text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -127,13 +124,11 @@ pub enum Severity {
 
 impl Severity {
     /// Returns the word that handoffs and signals use.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
     /// Returns the severity of this word, in upper or lower case.
-    #[must_use]
     pub fn read(word: &str) -> Option<Self> {
         [Self::Low, Self::Medium, Self::High, Self::Critical]
             .into_iter()
@@ -142,7 +137,6 @@ impl Severity {
 
     /// Returns the severity of a blocker in the scratchpad, and the rest of its words. One without a severity is high, because it
     /// blocks the work.
-    #[must_use]
     pub fn of_blocker(text: &str) -> (Self, &str) {
         let graded = text.strip_prefix("ISSUE").unwrap_or(text);
         let graded = graded
@@ -227,7 +221,6 @@ pub(crate) fn named_files(text: &str) -> Vec<String> {
 }
 
 /// Returns the texts of some items.
-#[must_use]
 pub fn texts(items: &[Item]) -> Vec<String> {
     items.iter().map(|item| item.text.clone()).collect()
 }
@@ -242,13 +235,11 @@ fn plain_chars(item: &str) -> impl Iterator<Item = char> {
 }
 
 /// Reports whether two wordings are of the same item.
-#[must_use]
 pub fn is_same_item(one: &str, other: &str) -> bool {
     plain_chars(one).eq(plain_chars(other))
 }
 
 /// Returns the key that all wordings of an item have in common.
-#[must_use]
 pub fn item_key(text: &str) -> String {
     plain_chars(text).collect()
 }

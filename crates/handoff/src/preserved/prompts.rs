@@ -80,7 +80,6 @@ impl PreservedState {
     }
 
     /// Returns the prompts of the human, oldest first.
-    #[must_use]
     pub fn prompts(&self) -> impl DoubleEndedIterator<Item = &Constraint> {
         let all = self.constraints.iter();
         all.filter(|one| one.origin == Origin::Human)

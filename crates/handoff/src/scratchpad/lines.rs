@@ -7,7 +7,6 @@
 pub use pitstop_transcript::words::{Fences, LineKind};
 
 /// Returns the level of a heading and its text.
-#[must_use]
 pub fn heading(line: &str) -> Option<(usize, &str)> {
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let rest = line.get(level..)?;
@@ -29,7 +28,6 @@ pub struct ListItem<'a> {
 }
 
 /// Reads a list item from a line without its indentation.
-#[must_use]
 pub fn list_item(line: &str) -> Option<ListItem<'_>> {
     let digits = line.bytes().take_while(u8::is_ascii_digit).count();
     let length = match digits {
@@ -59,7 +57,6 @@ pub fn list_item(line: &str) -> Option<ListItem<'_>> {
 }
 
 /// Reports whether a line is a rule between two parts: three or more of one mark.
-#[must_use]
 pub fn is_rule(line: &str) -> bool {
     let mut marks = line.chars().filter(|c| !c.is_whitespace());
     let Some(first) = marks.next().filter(|c| matches!(c, '-' | '*' | '_')) else {

@@ -17,7 +17,6 @@ const PART: usize = 12;
 
 /// Brings together the edits of two writers to `base`. Where both changed the same lines, both versions stay: the lines of
 /// `theirs`, then those that `mine` has added there.
-#[must_use]
 pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
     if mine == theirs || theirs == base {
         return mine.to_owned();
@@ -53,7 +52,6 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
 }
 
 /// Returns the difference between two texts, as the hunks of a unified diff; empty if they are equal.
-#[must_use]
 pub fn difference(before: &str, after: &str) -> String {
     let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
     if lines(before) + lines(after) > COMPARED_LINES {
@@ -119,14 +117,12 @@ pub struct HumanLines(BTreeSet<String>);
 
 impl HumanLines {
     /// Creates the set from the lines that were stored.
-    #[must_use]
     pub fn new(lines: impl IntoIterator<Item = String>) -> Self {
         Self(lines.into_iter().collect())
     }
 
     /// Returns the lines of a text that was not watched since this version of it: the new lines in it are a person's.
     /// Without a version all of it is.
-    #[must_use]
     pub fn since(version: Option<&Version>, text: &str) -> Self {
         let (mut human, before) = match version {
             Some(version) => (Self::new(version.human.clone()), version.text.as_str()),
@@ -163,7 +159,6 @@ impl HumanLines {
 
     /// Returns the text `new`, which another author made of `old`, with each of these lines that got lost put back behind
     /// the line that it followed.
-    #[must_use]
     pub fn restore_lost(&self, old: &str, new: &str) -> String {
         let missing: Vec<&str> = self.missing_in(new).collect();
         if missing.is_empty() {

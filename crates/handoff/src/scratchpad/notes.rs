@@ -9,7 +9,6 @@ const TITLE: &str = "Facts";
 const LEVEL: usize = 2;
 
 /// Reports whether an item of the scratchpad has this text in the same words.
-#[must_use]
 pub fn has_fact(text: &str, fact: &str) -> bool {
     let fact = plain_words(fact);
     let mut items = text.lines().filter_map(|line| list_item(line.trim()));
@@ -17,7 +16,6 @@ pub fn has_fact(text: &str, fact: &str) -> bool {
 }
 
 /// Returns the scratchpad with this fact at the end of the list, which is made if it is not there.
-#[must_use]
 pub fn with_fact(text: &str, fact: &str) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let item = format!("- {fact}");

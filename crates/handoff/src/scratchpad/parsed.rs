@@ -129,13 +129,11 @@ enum Id {
 impl Parsed {
     /// Reads the notes, their secrets masked: if half of a secret came into another item, it could not be recognised any
     /// more.
-    #[must_use]
     pub fn read(notes: &str) -> Self {
         Reader::read(&redact(notes))
     }
 
     /// Reports whether the notes are empty: no line but the headings of the notes' own sections.
-    #[must_use]
     pub fn is_blank(&self) -> bool {
         self.lines
             .iter()
@@ -154,7 +152,6 @@ impl Parsed {
 
     /// Returns the notes without the facts given elsewhere, and without sections that are empty then. Headings that are not
     /// the notes' own are a person's words and stay.
-    #[must_use]
     pub fn without(&self, mut is_said: impl FnMut(Fact<'_>) -> bool) -> String {
         let mut kept: Vec<usize> = Vec::new();
         // The number of lines given elsewhere, up to each line.

@@ -47,13 +47,11 @@ pub struct Versions(VecDeque<Version>);
 
 impl Versions {
     /// Returns the newest version.
-    #[must_use]
     pub fn last(&self) -> Option<&Version> {
         self.0.back()
     }
 
     /// Returns the versions from the oldest to the newest.
-    #[must_use]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Version> + ExactSizeIterator {
         self.0.iter()
     }

@@ -43,7 +43,6 @@ pub struct Ran {
 }
 
 /// Returns the outcome of asking a model, according to the process's output.
-#[must_use]
 pub fn read_outcome(ran: &Ran) -> Outcome {
     let envelope = result_of(&ran.stdout);
     let field = |name: &str| envelope.as_ref().map_or(&Value::Null, |one| &one[name]);

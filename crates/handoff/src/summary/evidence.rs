@@ -115,7 +115,6 @@ pub(crate) struct Sought {
 
 impl Evidence {
     /// Creates the evidence for a summary, of which no claim is found yet.
-    #[must_use]
     pub fn of_summary(summary: &str) -> Self {
         let mut claims = BTreeSet::new();
         // A list of an earlier summary that the model has kept is removed here and created again.
@@ -145,7 +144,6 @@ impl Evidence {
     }
 
     /// Ends the reading and returns the summary with a mark after everything that was not found.
-    #[must_use]
     pub fn into_marked(mut self) -> String {
         self.sought.look_in_line(self.splitter.pending());
         let missing = self.sought.claims;
@@ -188,7 +186,6 @@ impl Evidence {
 }
 
 /// Returns the number of marks in a summary.
-#[must_use]
 pub fn count_marks(summary: &str) -> usize {
     summary.matches(NOT_FOUND).count() + summary.matches(NOT_FOUND_ABOVE).count()
 }

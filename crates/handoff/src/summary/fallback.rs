@@ -13,7 +13,6 @@ const LINE_CAP: usize = 300;
 const WORDS_CAP: usize = 900;
 
 /// Returns the sections that are not empty; `None` if there are none. `requests` are the human's first and latest one.
-#[must_use]
 pub fn fallback(state: &PreservedState, requests: &[&str], work: &WorkAtHand) -> Option<String> {
     let bodies = [
         intent_section(state, requests),

@@ -66,7 +66,6 @@ struct Log {
 
 impl History {
     /// Creates a history in which these prompts are pitstop's own, in addition to those that it knows by their words.
-    #[must_use]
     pub fn with_own_prompts(own: impl IntoIterator<Item = String>) -> Self {
         let mut history = Self::default();
         history.log.own = own.into_iter().map(|own| own.trim().to_owned()).collect();
@@ -88,13 +87,11 @@ impl History {
     }
 
     /// Reports whether the history is empty.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.log.first.is_none() && self.log.entries.is_empty()
     }
 
     /// Returns the record as a model reads it, oldest first, with its secrets masked.
-    #[must_use]
     pub fn to_text(&self) -> String {
         let log = &self.log;
         let mut out = String::new();

@@ -55,7 +55,6 @@ pub enum FilesError {
 impl FilesError {
     /// Reports whether the disk, not the file, is at fault: full, over quota or read-only. The write is
     /// worth another try later, and the old file is whole.
-    #[must_use]
     pub fn is_disk_error(&self) -> bool {
         let Self::Io { source, .. } = self else {
             return false;
@@ -69,7 +68,6 @@ impl FilesError {
     }
 
     /// Reports whether the place does not let us make files.
-    #[must_use]
     pub fn is_unwritable(&self) -> bool {
         let Self::Io { source, .. } = self else {
             return false;

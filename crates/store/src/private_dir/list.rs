@@ -50,7 +50,6 @@ impl PrivateDir {
     }
 
     /// Returns the bytes of the files in the directory `name` and below it; 0 when there is none.
-    #[must_use]
     pub fn size_of(&self, name: &str) -> u64 {
         self.size_below(name, 0)
     }

@@ -19,7 +19,6 @@ use pitstop_base::clean;
 const MARK_CAP: usize = 4096;
 
 /// Reads the commands of a recording and keeps the last `limit`. Lines that are not events are skipped.
-#[must_use]
 pub fn read_commands(recording: &[u8], limit: usize) -> CommandLog {
     let mut reader = CastReader::new(limit);
     for line in recording.split(|byte| *byte == b'\n') {
@@ -54,7 +53,6 @@ pub struct CastReader {
 
 impl CastReader {
     /// Makes a reader that keeps the last `limit` commands.
-    #[must_use]
     pub fn new(limit: usize) -> Self {
         Self {
             log: CommandLog::new(limit),
@@ -84,13 +82,11 @@ impl CastReader {
     }
 
     /// Returns the commands that have ended so far.
-    #[must_use]
     pub const fn log(&self) -> &CommandLog {
         &self.log
     }
 
     /// Ends the reading. A command that still runs counts with what it has printed.
-    #[must_use]
     pub fn finish(mut self) -> CommandLog {
         self.end_command(None);
         self.log

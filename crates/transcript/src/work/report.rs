@@ -23,7 +23,6 @@ const PARAGRAPHS: usize = 4;
 
 impl Work {
     /// Returns the report of what is worth showing now.
-    #[must_use]
     pub fn report(&self) -> WorkAtHand {
         let now = self.blocks;
         let files = rank_entries(&self.files, now, |file| file.worth, FILES);

@@ -37,7 +37,6 @@ pub(super) fn filters_in(keys: &[u8]) -> Vec<OsString> {
 ///   1 XY sub mH mI mW hH hI path         2 XY sub mH mI mW hH hI Xscore path NUL from
 ///   u XY sub m1 m2 m3 mW h1 h2 h3 path   ? path
 /// ```
-#[must_use]
 pub(super) fn parse_status(printed: &[u8]) -> GitFacts {
     let mut facts = GitFacts::default();
     // The entry after the last NUL was cut off by the cap.

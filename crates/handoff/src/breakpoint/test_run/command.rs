@@ -69,7 +69,6 @@ pub(super) fn read_commands(line: &str, directory: Option<&str>) -> Vec<Command>
 }
 
 /// Reports whether a line may change the directory of the shell that it runs in.
-#[must_use]
 pub fn changes_directory(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_')
         .any(|word| matches!(word, "cd" | "pushd" | "popd"))

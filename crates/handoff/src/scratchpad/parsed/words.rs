@@ -85,7 +85,6 @@ pub(super) fn read_decision(text: &str, below: &[String]) -> Decision {
 }
 
 /// Splits a decision into its text and its reason.
-#[must_use]
 pub fn split_reason(text: &str) -> (String, String) {
     let text = text.trim();
     let whole = || (without_bold(text).to_owned(), String::new());
