@@ -303,7 +303,7 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
         (
             scripted(&["$ false\ta", "$ false\tb", "$ false\tc", "d"])
                 .set("loop.same_command_limit=3"),
-            "`false` has failed 3 times",
+            "`false` failed 3 times",
         ),
         (
             scripted(&["a", "b", "c", "d", "e"]).set("loop.no_change_limit=4"),

@@ -347,10 +347,10 @@ fn an_edit_in_the_review_arrives(launch: &Launch) {
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
     assert_eq!(arrived(&supervisor, &session_of(&status)), shown);
-    // The next message is drafted again.
+    // The next message is drafted again, and lists what was written as the human's words.
     supervisor.wait_until(
         "a new draft",
-        || !supervisor.handoff_text().contains("and mind the café"),
+        || supervisor.handoff_text().contains(": and mind the café"),
         SOON,
     );
 }

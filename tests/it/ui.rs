@@ -1720,7 +1720,7 @@ fn a_reboot_shows_its_stages_and_then_what_it_has_brought() {
         proven: true,
     });
     let shown = shot(&fresh);
-    assert!(shown.contains("no figure → no figure yet"), "{shown}");
+    assert!(shown.contains("│ no figure yet "), "{shown}");
     model.view.card = card(Outcome::Failed {
         step: Step::Starting,
         why: "claude not found in PATH".to_owned(),
