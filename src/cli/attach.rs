@@ -280,11 +280,12 @@ impl Client {
                 tty::restore();
                 None
             }
-            Ok(ServerMessage::Detached { why }) => Some(End::Over {
+            Ok(ServerMessage::Detached { why, attach }) => Some(End::Over {
                 code: 0,
                 text: format!(
-                    "pitstop: detached ({}); the session goes on: `pitstop attach` comes back to it\n",
-                    one_line(&why)
+                    "pitstop: detached ({}); the session goes on: `{}` comes back to it\n",
+                    one_line(&why),
+                    one_line(attach.as_deref().unwrap_or("pitstop attach"))
                 ),
             }),
             Ok(ServerMessage::Ended { code, text }) => Some(End::Over { code, text }),

@@ -197,7 +197,11 @@ pub(super) fn host_session(
     let leading = demo_dirs.as_ref().map(DemoDirs::env);
     let leading = leading.as_ref().map_or(&[][..], |env| &env[..]);
     let paths = Paths::of_process_with(leading, &project)?;
-    let flags = args.config_flags();
+    let mut flags = args.config_flags();
+    if demo_dirs.is_some() {
+        // No list of sessions names it, so it would run on unseen.
+        flags.settings.insert(0, "session.on_hangup=end".to_owned());
+    }
     let Loaded {
         mut config,
         warnings,

@@ -349,10 +349,23 @@ impl Shell {
             return;
         };
         let why = why.to_owned();
+        let attach = self.attach_elsewhere();
         tokio::spawn(async move {
             let _ = released.await;
-            client.end(ServerMessage::Detached { why }).await;
+            client.end(ServerMessage::Detached { why, attach }).await;
         });
+    }
+
+    /// Returns the command that attaches to this session, if it has a state directory of its own, as the demo has.
+    fn attach_elsewhere(&self) -> Option<String> {
+        let mut env = self.agent.env.iter();
+        let (_, state) = env.find(|(name, _)| name == "XDG_STATE_HOME")?;
+        let project = self.agent.project.to_string_lossy();
+        let state = state.to_string_lossy();
+        let [project, state] = [&project, &state].map(|path| shell_words::quote(path));
+        Some(format!(
+            "cd {project} && XDG_STATE_HOME={state} pitstop attach"
+        ))
     }
 
     /// Lets go of the terminal in which something was typed last.

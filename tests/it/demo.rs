@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use crate::kit::{
     output::{all, text},
-    supervisor::{Launch, SOON, Supervisor},
+    supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
+    terminal::{Answers, Spec, Terminal},
 };
 
 /// Every file and directory below `root`, with its content and when it was changed.
@@ -165,6 +166,36 @@ fn a_demo_that_is_kept_says_where_and_is_not_swept() -> io::Result<()> {
     // The command that it has printed.
     let history = command(&kept, &place, &["history"]).output()?;
     assert!(text(&history).contains('1'), "{history:?}");
+    Ok(())
+}
+
+/// No list of sessions names it: its way back is printed, and it ends with its last terminal.
+#[test]
+fn a_detached_demo_is_found_again_by_the_command_that_is_printed() -> io::Result<()> {
+    let temporary = tempfile::tempdir()?;
+    let temporary = temporary.path().canonicalize()?;
+    let demo = Launch::temporary_demo(&temporary, &[]).start();
+    demo.terminal.wait_for_text("F10 quit", SOON);
+    demo.keys([key::PREFIX, "d"]);
+    demo.wait_for_exit(SOON);
+    let said = String::from_utf8_lossy(&demo.terminal.output()).into_owned();
+    let command = said.rsplit_once("goes on: `").expect("a way back").1;
+    let command = command.split('`').next().expect("a command");
+    let program = format!("'{PITSTOP}' attach");
+    let command = command.replace("pitstop attach", &program);
+    let again = Terminal::spawn(&Spec {
+        program: "/bin/sh".as_ref(),
+        args: &["-c".into(), command.into()],
+        env: &demo.launch.environment(),
+        dir: &temporary,
+        columns: 100,
+        rows: 30,
+        answers: Answers::All,
+    });
+    again.wait_for_text("F10 quit", SOON);
+    assert_eq!(places(&temporary).len(), 1);
+    drop(again);
+    demo.wait_until("it is removed", || places(&temporary).is_empty(), SOON);
     Ok(())
 }
 

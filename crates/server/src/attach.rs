@@ -113,6 +113,9 @@ pub enum ServerMessage {
     Detached {
         /// The reason, as a clause for the person.
         why: String,
+        /// The command that comes back to the session, where `pitstop attach` does not find it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attach: Option<String>,
     },
     /// Nothing is drawn any more: the supervisor is about to end, and [`ServerMessage::Ended`] follows.
     Released,
