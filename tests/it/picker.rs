@@ -116,7 +116,9 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
     again.wait_for_state("idle", SOON);
     again.terminal.wait_for_text("typed ahead", SOON);
     again.terminal.wait_for_text("I read the parser.", SOON);
-    let history = String::from_utf8_lossy(&again.run(&["history", "--all"]).stdout).into_owned();
+    // The client reports its start by a hook, which may come behind its first screen.
+    let history = || String::from_utf8_lossy(&again.run(&["history", "--all"]).stdout).into_owned();
+    again.wait_until("it is resumed", || history().contains(" resumed "), SOON);
+    let history = history();
     assert!(history.contains(listed), "{listed} in\n{history}");
-    assert!(history.contains(" resumed "), "{history}");
 }
