@@ -12,14 +12,14 @@ use frames::Frames;
 pub(super) use frames::{ECHO_FRAME_TIME, ECHO_TIME, FRAME_TIME};
 pub use looks::{Looks, TERMINAL_VARIABLES, locale};
 
-use std::{io, os::fd::OwnedFd, time::Instant};
+use std::{io, os::fd::OwnedFd, path::Path, time::Instant};
 
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::ui::Theme;
 use pitstop_core::{
     app::{Event, event::HostEvent},
-    config::{OnHangup, ThemeName},
+    config::{OnHangup, ThemeName, load::paths::Paths},
 };
 use pitstop_server::attach::{ClientMessage, ServerMessage};
 use pitstop_terminal::{
@@ -358,10 +358,12 @@ impl Shell {
 
     /// Returns the command that attaches to this session, if it has a state directory of its own, as the demo has.
     fn attach_elsewhere(&self) -> Option<String> {
-        let mut env = self.agent.env.iter();
-        let (_, state) = env.find(|(name, _)| name == "XDG_STATE_HOME")?;
-        let project = self.agent.project.to_string_lossy();
-        let state = state.to_string_lossy();
+        let (project, state) = (&self.agent.project, self.paths.state_dir());
+        let usual = Paths::of_process(project).ok()?;
+        if usual.state_dir() == state {
+            return None;
+        }
+        let [project, state] = [project, state.parent()?].map(Path::to_string_lossy);
         let [project, state] = [&project, &state].map(|path| shell_words::quote(path));
         Some(format!(
             "cd {project} && XDG_STATE_HOME={state} pitstop attach"
