@@ -15,6 +15,7 @@ use crate::{
 use pitstop_agent::{AgentKind, claude};
 use pitstop_core::{
     config::{
+        Config,
         error::Fault,
         load::{
             self, Flags, Loaded,
@@ -230,21 +231,12 @@ pub(super) fn host_session(
         agent.env.push((BRIDGE_VARIABLE.into(), "1".into()));
     }
     let is_session = matches!(asked, Asked::Session);
-    let work = match asked {
-        Asked::Session => Work::Session,
-        Asked::Restore(checkpoint) => Work::Restore(checkpoint),
-        Asked::Run(request) => {
-            if agent.kind == AgentKind::Demo {
-                agent.env.extend(request.demo_env());
-            }
-            Work::Run(Box::new(Task {
-                plan: request.plan(&config),
-                line_format: request.line_format(),
-                file: request.file,
-                begins_new: args.new,
-            }))
-        }
-    };
+    if let Asked::Run(request) = &asked
+        && agent.kind == AgentKind::Demo
+    {
+        agent.env.extend(request.demo_env());
+    }
+    let work = work_of(asked, &config, args.new);
     // Here, because what the command line names is sought where it was called.
     env::set_current_dir(&project).map_err(StartError::Directory)?;
     let start = Start {
@@ -263,6 +255,20 @@ pub(super) fn host_session(
     supervisor::run(start, terminal, || {
         demo_dirs.map_or_else(String::new, DemoDirs::close)
     })
+}
+
+/// Returns the work that is asked for; a run `begins_new` where it does not go on with an earlier one.
+fn work_of(asked: Asked, config: &Config, begins_new: bool) -> Work {
+    match asked {
+        Asked::Session => Work::Session,
+        Asked::Restore(checkpoint) => Work::Restore(checkpoint),
+        Asked::Run(request) => Work::Run(Box::new(Task {
+            plan: request.plan(config),
+            line_format: request.line_format(),
+            file: request.file,
+            begins_new,
+        })),
+    }
 }
 
 /// Loads the configuration; its faults are shown here.
