@@ -72,6 +72,8 @@ pub struct AgentView {
     pub last_message: Option<String>,
     /// True if a hook has arrived in this iteration.
     pub hooked: bool,
+    /// True if a hook has reported that its session began.
+    pub started: bool,
     /// The state of the client's own side of the session.
     pub bridge: Bridge,
     /// The way in which it was given its tools.

@@ -169,14 +169,15 @@ pub fn title_changed(model: &mut Model, title: String) {
 }
 
 fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
+    // This hook may come behind the first turn, where the machine is busy.
+    let is_first = !std::mem::replace(&mut model.session.agent.started, true);
     match source {
         StartSource::Resume => {
             model.session.guard.note_resume();
-            // Those that we resume ourselves have a cause. The transcript may have been read before this hook.
-            let is_first = model.session.agent.turns == 0;
+            // Those that we resume ourselves have a cause.
+            let is_early = is_first || model.session.agent.turns == 0;
             let current = model.lineage.current_mut();
-            let current = current.filter(|one| one.cause.is_none());
-            if let Some(one) = current.filter(|one| is_first || one.tokens_at_birth.is_none()) {
+            if let Some(one) = current.filter(|one| one.cause.is_none() && is_early) {
                 one.cause = Some(Cause::Resume);
                 save_iteration(model);
             }

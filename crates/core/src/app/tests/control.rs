@@ -119,6 +119,22 @@ fn a_session_that_the_client_resumes_is_recorded_as_resumed() {
     }));
     let saved = |effect: &Effect| matches!(effect, Effect::SaveIteration(one, _) if one.cause == Some(Cause::Resume));
     assert!(effects.iter().any(saved), "{effects:?}");
+    // On a busy machine the first turn is over before the hook comes; a resume of the same session later on is no beginning.
+    for (is_late, expected) in [(true, Some(Cause::Resume)), (false, None)] {
+        let mut bench = Bench::new();
+        bench.model.session.agent.started = !is_late;
+        bench.prompted(OLD, "work");
+        bench.turn_ended(OLD);
+        bench.used(20_000);
+        bench.send(Event::Agent(AgentEvent::SessionStarted {
+            session: session(OLD),
+            source: StartSource::Resume,
+            model: None,
+            transcript_path: None,
+            prompt_cache: None,
+        }));
+        assert_eq!(bench.model.lineage.iterations()[0].cause, expected);
+    }
 }
 
 #[test]
