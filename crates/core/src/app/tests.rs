@@ -291,9 +291,17 @@ impl Bench {
     }
 
     fn started(&mut self, number: u128) -> Vec<Effect> {
+        self.session_starts(number, StartSource::Startup)
+    }
+
+    fn resumed(&mut self, number: u128) -> Vec<Effect> {
+        self.session_starts(number, StartSource::Resume)
+    }
+
+    fn session_starts(&mut self, number: u128, source: StartSource) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::SessionStarted {
             session: session(number),
-            source: StartSource::Startup,
+            source,
             model: None,
             transcript_path: None,
             prompt_cache: None,

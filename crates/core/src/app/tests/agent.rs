@@ -22,13 +22,7 @@ fn events_of_another_session_change_nothing() {
 #[test]
 fn clearing_inside_the_client_is_followed() {
     let mut bench = Bench::new();
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(9),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.session_starts(9, StartSource::Clear);
     assert_eq!(bench.model.session.id, session(9));
     bench.prompted(9, "hello");
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);

@@ -189,13 +189,7 @@ fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
     let mut bench = Bench::bridged();
     bench.bridge_says(OLD, usage(18_000));
     bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(UnsentPrompt::default())));
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(NEW),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.session_starts(NEW, StartSource::Clear);
     assert_eq!(report(&bench.model).draft_characters, None);
     assert_eq!(bench.figure(), None);
     bench.bridge_says(NEW, usage(14_000));

@@ -163,13 +163,7 @@ fn another_session_that_is_resumed_in_the_client_has_its_own() {
     for known in [true, false] {
         let mut bench = Bench::new();
         bench.says(OLD, "DECISION: of the old one | a");
-        let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
-            session: session(9),
-            source: StartSource::Resume,
-            model: None,
-            transcript_path: None,
-            prompt_cache: None,
-        }));
+        let effects = bench.resumed(9);
         assert_eq!(kept(&effects).expect("the old one's").0, session(OLD));
         let read = Effect::ReadCarried {
             of: session(9),
@@ -243,13 +237,7 @@ fn a_late_report_of_the_ended_session_is_no_move() {
         bench.exited(0);
         bench.spawned(NEW);
         let now = bench.model.session.id;
-        bench.send(Event::Agent(AgentEvent::SessionStarted {
-            session: session(OLD),
-            source,
-            model: None,
-            transcript_path: None,
-            prompt_cache: None,
-        }));
+        bench.session_starts(OLD, source);
         assert_eq!(bench.model.session.id, now);
     }
 }
@@ -325,13 +313,7 @@ fn nothing_is_kept_over_what_a_store_has_not_told_yet() {
     for told in [Some(true), Some(false), None] {
         let mut bench = Bench::new();
         bench.says(OLD, "DECISION: of the old one | a");
-        bench.send(Event::Agent(AgentEvent::SessionStarted {
-            session: session(9),
-            source: StartSource::Resume,
-            model: None,
-            transcript_path: None,
-            prompt_cache: None,
-        }));
+        bench.resumed(9);
         assert_eq!(bench.keeps_carried(), None, "it was asked about");
         let found = match told {
             Some(known) => Ok(known.then(Box::default)),

@@ -216,13 +216,7 @@ fn the_first_figure_of_a_resumed_session_is_no_fresh_session_s() {
     let mut bench = Bench::new();
     // The transcript is read before the hook comes.
     bench.used(90_000);
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(OLD),
-        source: StartSource::Resume,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.resumed(OLD);
     bench.used(90_000);
     assert_eq!(
         bench.model.lineage.iterations()[0].tokens_at_birth,

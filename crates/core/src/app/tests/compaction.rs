@@ -102,13 +102,7 @@ fn a_compaction_is_counted_in_the_record_of_its_iteration() {
     bench.send(facts(0, Some(140_000)));
     bench.prompted(OLD, "more");
     bench.send(facts(1, None));
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(OLD),
-        source: StartSource::Compact,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.session_starts(OLD, StartSource::Compact);
     let session = session(OLD);
     bench.send(Event::Agent(AgentEvent::Compacted { session }));
     bench.send(facts(1, Some(30_000)));

@@ -110,13 +110,7 @@ fn the_record_names_what_ended_a_session_and_whether_that_cut_a_turn() {
 #[test]
 fn a_session_that_the_client_resumes_is_recorded_as_resumed() {
     let mut bench = Bench::new();
-    let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(OLD),
-        source: StartSource::Resume,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    let effects = bench.resumed(OLD);
     let saved = |effect: &Effect| matches!(effect, Effect::SaveIteration(one, _) if one.cause == Some(Cause::Resume));
     assert!(effects.iter().any(saved), "{effects:?}");
     // On a busy machine the first turn is over before the hook comes; a resume of the same session later on is no beginning.
@@ -126,13 +120,7 @@ fn a_session_that_the_client_resumes_is_recorded_as_resumed() {
         bench.prompted(OLD, "work");
         bench.turn_ended(OLD);
         bench.used(20_000);
-        bench.send(Event::Agent(AgentEvent::SessionStarted {
-            session: session(OLD),
-            source: StartSource::Resume,
-            model: None,
-            transcript_path: None,
-            prompt_cache: None,
-        }));
+        bench.resumed(OLD);
         assert_eq!(bench.model.lineage.iterations()[0].cause, expected);
     }
 }

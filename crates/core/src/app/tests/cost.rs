@@ -107,13 +107,7 @@ fn where_a_figure_is_missing_nothing_is_said() {
         Some((50.0, None)),
         "it is as small as a fresh one"
     );
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(9),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.session_starts(9, StartSource::Clear);
     assert_eq!(cents(&bench), None);
 }
 
@@ -257,13 +251,7 @@ fn the_tokens_of_a_session_that_is_resumed_are_counted_once() {
         [(1_000, 10), (500, 5), (200, 2)]
     );
     // `/clear` begins a transcript, and the iteration goes on.
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(9),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.session_starts(9, StartSource::Clear);
     transcribed(&mut bench, 9, 300);
     assert_eq!(tokens_of_iterations(&bench).last(), Some(&(500, 5)));
 }
@@ -295,25 +283,13 @@ fn a_client_that_begins_again_at_nothing_is_believed() {
 fn the_sessions_of_one_iteration_are_counted_together() {
     let mut bench = Bench::new();
     turn(&mut bench, 20_000, 0.10);
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(9),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.session_starts(9, StartSource::Clear);
     assert_eq!(cents_of_iterations(&bench), [10.0]);
     reported(&mut bench, 9, 0.0);
     reported(&mut bench, 9, 0.03);
     assert_eq!(cents_of_iterations(&bench), [13.0]);
     // Of a session of which nothing is known the first figure is what it had cost before.
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(10),
-        source: StartSource::Resume,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    bench.resumed(10);
     reported(&mut bench, 10, 7.0);
     reported(&mut bench, 10, 7.02);
     // The status line and the bridge both report: what comes last may be older.

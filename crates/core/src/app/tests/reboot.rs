@@ -887,16 +887,6 @@ fn once_the_patience_is_over_a_turn_is_cut_between_two_steps() {
     assert!(is_cut(&effects), "behind its last result");
 }
 
-fn another_session(bench: &mut Bench, number: u128, source: StartSource) -> Vec<Effect> {
-    bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(number),
-        source,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }))
-}
-
 #[test]
 fn what_is_armed_ends_with_the_session_that_it_is_about() {
     for mode in [RebootMode::Ask, RebootMode::Auto] {
@@ -908,7 +898,7 @@ fn what_is_armed_ends_with_the_session_that_it_is_about() {
             bench.used(155_000);
             bench.send(Event::TimerFired(TimerId::Age));
             assert_eq!(bench.step(), Some(Step::Armed));
-            let mut effects = another_session(&mut bench, 9, source.clone());
+            let mut effects = bench.session_starts(9, source.clone());
             assert_eq!((bench.step(), banner(&bench.model)), (None, None));
             bench.wait(Duration::from_secs(60));
             effects.extend(bench.send(Event::TimerFired(TimerId::Age)));
@@ -1097,7 +1087,7 @@ fn why_a_reboot_was_refused_stands_until_something_changes() {
     let quiet = bench.model.reboot.quiet.as_ref().map(|one| &one.reason);
     assert_eq!(quiet, Some(&QuietReason::Deferred));
     let mut bench = refused();
-    another_session(&mut bench, 9, StartSource::Clear);
+    bench.session_starts(9, StartSource::Clear);
     assert_eq!(banner(&bench.model), None);
     let mut bench = refused();
     bench.press(KeyCode::F(5));

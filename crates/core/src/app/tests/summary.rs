@@ -433,13 +433,7 @@ fn another_session_has_another_summary() {
     let mut bench = asking();
     let id = asked(&warned(&mut bench));
     read(&mut bench, id, "plain");
-    let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(9),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    let effects = bench.session_starts(9, StartSource::Clear);
     assert!(cancelled(&effects), "{effects:?}");
     assert_eq!(bench.model.draft.summary.current, None);
 }

@@ -92,16 +92,6 @@ impl Bench {
         assert_eq!((from, to), (session(OLD), session(NEW)));
         ask
     }
-
-    pub(super) fn resumed(&mut self, number: u128) -> Vec<Effect> {
-        self.send(Event::Agent(AgentEvent::SessionStarted {
-            session: session(number),
-            source: StartSource::Resume,
-            model: None,
-            transcript_path: None,
-            prompt_cache: None,
-        }))
-    }
 }
 
 #[test]
@@ -381,13 +371,7 @@ fn a_session_left_under_review_is_not_the_one_that_is_trimmed() {
     let mut bench = Bench::new();
     bench.offered();
     bench.press(KeyCode::Char('t'));
-    let effects = bench.send(Event::Agent(AgentEvent::SessionStarted {
-        session: session(9),
-        source: StartSource::Clear,
-        model: None,
-        transcript_path: None,
-        prompt_cache: None,
-    }));
+    let effects = bench.session_starts(9, StartSource::Clear);
     let ask = surveys(&effects)[0];
     assert!(
         signals(&bench.press(KeyCode::Enter)).is_empty(),
