@@ -34,6 +34,7 @@ pub use view::{copy, external, focus, history, input, layout, reading, replay, t
 
 use pitstop_base::{clock::At, exit, format};
 
+use autopilot::RunInput;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{
     Beginning, attempt::AttemptEvent, event_scratch::EventScratch, submission::SubmissionEvent,
@@ -137,7 +138,7 @@ fn settle(model: &mut Model) {
         reboot::after(model);
         unsent::put_back(model);
         autopilot::apply_interventions(model);
-        autopilot::watch(model);
+        autopilot::on(model, RunInput::Settled);
         if before == progress(model) {
             break;
         }
@@ -255,7 +256,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ClientWords(words) => figures::client_said(model, words),
         ReadEvent::Talk { iteration, talk } => copy::transcript_read(model, iteration, talk),
         ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
-        ReadEvent::Task(task) => autopilot::task_read(model, task),
+        ReadEvent::Task(task) => autopilot::on(model, RunInput::TaskRead(task)),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::TranscriptRead { id, read } => summary::transcript_read(model, id, &read),
         ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
@@ -277,7 +278,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => signs::judge(model, epoch),
         TimerId::NewHead(epoch) => breakpoint::head_unreported(model, epoch),
-        TimerId::Run(epoch) => autopilot::timer(model, epoch),
+        TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),
         TimerId::RunClock => autopilot::clock(model),
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),

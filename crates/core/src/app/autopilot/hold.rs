@@ -2,30 +2,56 @@
 
 use crate::{
     api::wire::AgentState,
+    app::{
+        model::{
+            Model,
+            run::{Due, Run},
+        },
+        refusal::Refusal,
+    },
     autopilot::{Phase, RunEvent},
 };
 
-use super::{SETTLE_FRESH, resume_key, set, turn::give_up_background};
-use crate::app::{
-    effect::run_event,
-    facts::{is_safe, typing_refusal},
-    model::{
-        Model, Overlay,
-        run::{Due, Run},
-    },
-    reboot::{self, submit},
-    refusal::Refusal,
-};
+use super::{Act, Acts, drive, run_facts::RunFacts, steps::SETTLE_FRESH};
 
-/// Types what a person has queued though the run is held, at a safe moment.
-pub(super) fn prompt_held(model: &mut Model) {
-    let safe = model.session.agent.state == AgentState::Idle && is_safe(model);
-    if !safe || typing_refusal(model).is_some() {
-        return;
+impl Run {
+    /// Types what a person has queued though the run is held, at a safe moment.
+    pub(super) fn type_queued(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if facts.prompt_box.is_safe {
+            acts.0.extend(self.take_queued().map(Act::Submit));
+        }
     }
-    let run = model.autopilot.as_mut();
-    if let Some(text) = run.and_then(Run::take_queued) {
-        let _ = submit::submit(model, &text);
+
+    /// Holds the run because a person types into the pane: it is theirs until they give it back. The run itself waits for the answer
+    /// to a dialog, so that one does not hold it.
+    pub(super) fn person_typed(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if !matches!(
+            facts.agent.state,
+            AgentState::Dialog | AgentState::Unknown | AgentState::Exited
+        ) {
+            self.hold("your typing", acts);
+        }
+    }
+
+    /// Holds the run until a person resumes it, unless it is held or over already.
+    pub(super) fn hold(&mut self, by: &str, acts: &mut Acts) {
+        if self.pause(by) {
+            acts.push(Act::Hold(by.to_owned()));
+            acts.log(RunEvent::Paused { by: by.to_owned() });
+        }
+    }
+
+    /// Continues the run after a pause or a trip.
+    fn resume(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        self.give_up_background(facts.agent.background.ids());
+        self.pilot.resume();
+        acts.push(Act::HandBack);
+        acts.log(RunEvent::Resumed);
+        if facts.agent.state == AgentState::Exited {
+            acts.push(Act::Restart);
+        } else {
+            self.wait_for(Due::Settle, SETTLE_FRESH, acts);
+        }
     }
 }
 
@@ -50,39 +76,11 @@ pub fn stopped(model: &mut Model, code: i32) -> i32 {
     run.map_or(code, |run| run.stop(code))
 }
 
-/// Holds the run because a person types into the pane: it is theirs until they give it back. The run itself waits for the answer to
-/// a dialog, so that one does not hold it.
-pub fn person_typed(model: &mut Model) {
-    if matches!(
-        model.session.agent.state,
-        AgentState::Dialog | AgentState::Unknown | AgentState::Exited
-    ) {
-        return;
-    }
-    hold(model, "your typing");
-}
-
-/// Holds the run because another process continues its session: a person has to decide which of the two is to be continued.
-pub fn resumed_elsewhere(model: &mut Model) {
-    hold(model, "another process in its session");
-}
-
-/// Holds the run until it is resumed; returns false if it was held already, or there is none.
-pub(super) fn hold(model: &mut Model, by: &str) -> bool {
-    if !model.autopilot.as_mut().is_some_and(|run| run.hold(by)) {
-        return false;
-    }
-    model.reboot.pause();
-    let key = resume_key(model);
-    model.info(format!("the run is paused by {by}: {key} resumes it"));
-    model.emit(run_event(RunEvent::Paused { by: by.to_owned() }));
-    true
-}
-
-/// Continues the run after a pause or a trip.
+/// Continues the run after a pause or a trip, or refuses to.
 fn resume(model: &mut Model) -> Result<(), Refusal> {
-    let draft = model.session.agent.has_draft() && model.session.agent.state == AgentState::Idle;
-    let Some(run) = &mut model.autopilot else {
+    let agent = &mut model.session.agent;
+    let draft = agent.has_draft() && agent.state == AgentState::Idle;
+    let Some(run) = &model.autopilot else {
         return Ok(());
     };
     if run.pilot.is_over() {
@@ -94,22 +92,10 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
     }
     if draft && held {
         // Where the prompt box cannot be seen, a second request means that the person knows of the text.
-        model.session.agent.person_warned();
+        agent.person_warned();
         return Err(Refusal::HumansText);
     }
-    give_up_background(model);
-    let Some(run) = &mut model.autopilot else {
-        return Ok(());
-    };
-    run.pilot.resume();
-    model.session.agent.hand_back();
-    model.view.close(Overlay::Exited);
-    model.emit(run_event(RunEvent::Resumed));
-    if model.session.agent.state == AgentState::Exited {
-        reboot::restart(model);
-    } else {
-        set(model, Due::Settle, SETTLE_FRESH);
-    }
+    drive(model, Run::resume);
     Ok(())
 }
 
@@ -117,7 +103,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
 pub fn pause(model: &mut Model, by: &str) {
     model.reboot.pause();
     if model.autopilot.is_some() {
-        hold(model, by);
+        drive(model, |run, _, acts| run.hold(by, acts));
     } else {
         model.info("paused: no automatic reboots");
     }
@@ -147,9 +133,7 @@ pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
 
 /// Queues a person's text, to be typed at the next safe moment.
 pub fn prompt(model: &mut Model, text: String) -> Result<(), Refusal> {
-    let Some(run) = &mut model.autopilot else {
-        return Err(Refusal::NoRun);
-    };
+    let run = model.autopilot.as_mut().ok_or(Refusal::NoRun)?;
     if run.pilot.is_over() {
         return Err(Refusal::RunOver);
     }

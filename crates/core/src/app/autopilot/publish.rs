@@ -4,12 +4,14 @@ use crate::app::{
     effect::{Effect, run_event},
     facts::spent,
     forecast,
-    model::Model,
+    model::{Model, run::Run},
 };
 use crate::{
     api::wire::{RunPhase, RunReport},
     autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
 };
+
+use super::{Acts, run_facts::RunFacts};
 
 /// The number of the newest lines of a run that scripts are given.
 const TIMELINE_REPORTED: usize = 20;
@@ -76,27 +78,24 @@ fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
     lines.into_iter().map(run_event).collect()
 }
 
-/// Reports the turn that has ended, with the figures as they are by now.
-pub(super) fn turn_event(model: &mut Model) {
-    let spent = spent(model);
-    let figure = model.session.guard.figure(model.now);
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    let Some(message) = run.unreported.take() else {
-        return;
-    };
-    let turn = run.pilot.turns;
-    model.emit(run_event(RunEvent::TurnEnded {
-        iteration: model.session.iteration(),
-        turn,
-        used_tokens: figure.as_ref().map(|figure| figure.used),
-        percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
-        cost_usd: (spent.cost_usd * 1e4).round() / 1e4,
-        done: model.draft.preserved.completed_items.len(),
-        open: model.draft.preserved.pending_items.len(),
-        message,
-    }));
+impl Run {
+    /// Reports the turn that has ended, with the figures as they are by now.
+    pub(super) fn report_turn(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        let Some(message) = self.unreported.take() else {
+            return;
+        };
+        let figure = facts.context.figure.as_ref();
+        acts.log(RunEvent::TurnEnded {
+            iteration: facts.iteration,
+            turn: self.pilot.turns,
+            used_tokens: figure.map(|figure| figure.used),
+            percent: figure.map(|figure| (figure.percent * 10.0).round() / 10.0),
+            cost_usd: (facts.spent.cost_usd * 1e4).round() / 1e4,
+            done: facts.done,
+            open: facts.open,
+            message,
+        });
+    }
 }
 
 /// Returns the beginning of a prompt, which names it in a line: those of the run are all alike.

@@ -4,323 +4,223 @@ use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
+    app::model::run::{Due, Run},
     autopilot::{Phase, RunEvent, Trip, Wait, breaker::excerpt, cap::duration, events::first_line},
-    guard::{Level, Source},
-    lineage::Cause,
 };
 use pitstop_agent::Failure;
 
 use super::{
-    DIALOG, FIGURE, SUBMIT_TIMEOUT, apply_interventions, follow, hold, is_always_fresh,
-    publish::{start_of, turn_event},
-    set, set_phase, stuck, trip,
-};
-use crate::app::{
-    effect::run_event,
-    facts::{is_quiet, is_typing, is_unattended, reads_task, spent, typing_refusal, unsent},
-    model::{
-        Model,
-        progress::state_of,
-        run::{Due, Judged},
-        unsent::Unsent,
-    },
-    reboot::{self, submit},
+    Act, Acts,
+    publish::start_of,
+    run_facts::RunFacts,
+    steps::{DIALOG, SUBMIT_TIMEOUT},
 };
 
-/// The time that a wake-up of the client is waited for: it sets one at most an hour ahead.
-const WAKE_UP: Duration = Duration::from_secs(65 * 60);
+/// The time that a run waits for the figure of the turn that has ended before it goes on without it: a figure that never comes must
+/// not hang the run, and one that does come arrives within a second or two.
+const FIGURE: Duration = Duration::from_secs(5);
 
-/// Handles the end of a turn.
-pub fn turn_ended(model: &mut Model, message: Option<&str>) {
-    let spent = spent(model);
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    if run.pilot.is_over() || model.outside.quitting().is_some() {
-        return;
+impl Run {
+    /// Handles the end of a turn.
+    pub(super) fn turn_ended(&mut self, message: Option<&str>, facts: &RunFacts, acts: &mut Acts) {
+        let verdict = self.pilot.turn_ended(message, &facts.spent);
+        self.unreported = Some(first_line(message.unwrap_or_default()));
+        self.figure_in = false;
+        if self.pilot.is_held() {
+            return self.report_turn(facts, acts);
+        }
+        self.follow(verdict, "", facts, acts);
     }
-    let verdict = run.pilot.turn_ended(message, &spent);
-    run.unreported = Some(first_line(message.unwrap_or_default()));
-    run.figure_in = false;
-    if run.pilot.is_held() {
-        return turn_event(model);
-    }
-    follow(model, verdict, "");
-}
 
-/// Handles a turn that has failed, or has ended without a message.
-pub fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
-    let (now, reset) = (model.now, model.session.agent.limit_reset);
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    if run.pilot.is_over() || model.outside.quitting().is_some() {
-        return;
+    /// Handles a turn that has failed, or has ended without a message.
+    pub(super) fn turn_failed(
+        &mut self,
+        failure: Failure,
+        message: &str,
+        facts: &RunFacts,
+        acts: &mut Acts,
+    ) {
+        acts.log(RunEvent::TurnFailed {
+            iteration: facts.iteration,
+            message: excerpt(message),
+        });
+        if self.pilot.is_held() {
+            return;
+        }
+        let reset = facts.agent.limit_reset;
+        let (verdict, why) = match failure {
+            // The reboot handles it.
+            Failure::ContextLimit => return,
+            Failure::UsageLimit => (
+                self.pilot.limited(reset, message, facts.now),
+                "a usage limit holds".to_owned(),
+            ),
+            Failure::Service | Failure::Other => (
+                self.pilot.turn_failed(message, failure == Failure::Service),
+                format!("the turn failed: {}", excerpt(message)),
+            ),
+        };
+        self.follow(verdict, &why, facts, acts);
     }
-    let failed = RunEvent::TurnFailed {
-        iteration: model.session.iteration(),
-        message: excerpt(message),
-    };
-    model.scratch.effects.push(run_event(failed));
-    if run.pilot.is_held() {
-        return;
-    }
-    let (verdict, why) = match failure {
-        // The reboot handles it.
-        Failure::ContextLimit => return,
-        Failure::UsageLimit => (
-            run.pilot.limited(reset, message, now),
-            "a usage limit holds".to_owned(),
-        ),
-        Failure::Service | Failure::Other => (
-            run.pilot.turn_failed(message, failure == Failure::Service),
-            format!("the turn failed: {}", excerpt(message)),
-        ),
-    };
-    follow(model, verdict, &why);
-}
 
-/// Settles at once when the status line has come: where the next turn has a session of its own, nothing else is waited for.
-pub fn figures_in(model: &mut Model) {
-    let matters = is_always_fresh(model) && model.session.agent.turns > 0;
-    let run = model.autopilot.as_mut();
-    let mut run = run.filter(|run| matters && run.pilot.phase == Phase::Settling);
-    if run.as_mut().is_some_and(|run| run.was_due(Due::Settle)) {
-        settle(model);
+    /// Settles at once when the status line has come: where the next turn has a session of its own, nothing else is waited for.
+    pub(super) fn status_line_seen(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        let matters = self.is_always_fresh() && facts.agent.turns > 0;
+        if matters && self.pilot.phase == Phase::Settling && self.was_due(Due::Settle) {
+            self.settle(facts, acts);
+        }
     }
-}
 
-/// Takes note that a source has reported how full the context is. A report from within the turn was about a part of it, and a later
-/// one may still be about the turn before, where the client or this machine is slow: then it is the figure of that one.
-pub fn figure_observed(model: &mut Model) {
-    let known = known(model);
-    let run = model.autopilot.as_mut();
-    if run.is_some_and(|run| run.figure_observed(known)) {
-        settle(model);
+    /// Continues without the figure of the turn, which has not come.
+    pub(super) fn go_on_without_figure(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        tracing::info!("no figure has come for the last turn");
+        self.figure_in = true;
+        self.settle(facts, acts);
     }
-}
 
-/// Returns what is known of the session's turns now.
-fn known(model: &Model) -> Judged {
-    Judged {
-        used: model.used(),
-        turns: model.session.agent.bridge.reported.turns_measured,
+    /// Has the task read again now that the figures are in, then decides how to go on.
+    pub(super) fn settle(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        let rests = matches!(facts.agent.state, AgentState::Idle | AgentState::Limit);
+        if self.pilot.is_held() || facts.reboot.is_some() || !rests {
+            return;
+        }
+        if let Some(quiet) = facts.prompt_box.typing {
+            return self.wait_for(Due::Settle, quiet, acts);
+        }
+        // If it were judged by the figure of the turn before, a turn that has filled the window would be followed by a prompt that
+        // the client refuses.
+        if !self.figure_in && !self.is_always_fresh() {
+            return self.wait_for(Due::Figure, FIGURE, acts);
+        }
+        self.judged = facts.context.known;
+        self.report_turn(facts, acts);
+        if self.awaits(facts.agent.background.ids()) {
+            return self.wait_for_background(facts, acts);
+        }
+        acts.push(Act::ReadTask);
     }
-}
 
-/// Continues without the figure of the turn, which has not come.
-pub(super) fn figure_late(model: &mut Model) {
-    tracing::info!("no figure has come for the last turn");
-    if let Some(run) = &mut model.autopilot {
-        run.figure_in = true;
-    }
-    settle(model);
-}
-
-/// Has the task read again now that the figures are in, then decides how to go on.
-pub(super) fn settle(model: &mut Model) {
-    let Some(run) = &model.autopilot else {
-        return;
-    };
-    if run.pilot.is_held() || model.reboot.attempt.is_some() {
-        return;
-    }
-    let state = model.session.agent.state;
-    if !matches!(state, AgentState::Idle | AgentState::Limit) {
-        return;
-    }
-    if is_typing(model) {
-        return set(model, Due::Settle, model.config.reboot.typing_quiet);
-    }
-    // If it were judged by the figure of the turn before, a turn that has filled the window would be followed by a prompt that the
-    // client refuses.
-    let blind = is_always_fresh(model);
-    if model.autopilot.as_ref().is_some_and(|run| !run.figure_in) && !blind {
-        return set(model, Due::Figure, FIGURE);
-    }
-    let known = known(model);
-    if let Some(run) = &mut model.autopilot {
-        run.judged = known;
-    }
-    turn_event(model);
-    if awaits_background(model) {
-        return wait_for_background(model);
-    }
-    match reads_task(model) {
-        Some(read) => model.emit(read),
-        None => decide(model),
-    }
-}
-
-/// Takes over the task that was read again, at a reboot or before a prompt.
-pub fn task_read(model: &mut Model, task: Result<String, String>) {
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    match task {
-        Ok(task) => {
-            if run.pilot.task_read(task) {
-                let task = first_line(&run.pilot.plan.task);
-                model.emit(run_event(RunEvent::TaskChanged { task }));
+    /// Takes over the task that was read again, at a reboot or before a prompt.
+    pub(super) fn task_read(
+        &mut self,
+        task: Result<String, String>,
+        facts: &RunFacts,
+        acts: &mut Acts,
+    ) {
+        match task {
+            Ok(task) => {
+                if self.pilot.task_read(task) {
+                    let task = first_line(&self.pilot.plan.task);
+                    acts.log(RunEvent::TaskChanged { task });
+                }
+            }
+            Err(why) => {
+                let why = format!("the task is kept as it was read last: {why}");
+                acts.push(Act::Warn(why));
             }
         }
-        Err(why) => model.error(format!("the task is kept as it was read last: {why}")),
+        let asked = self.pilot.phase == Phase::Settling && self.due.is_none();
+        if asked && facts.reboot.is_none() {
+            acts.push(Act::Decide);
+        }
     }
-    let run = model.autopilot.as_ref();
-    let asked = run.is_some_and(|run| run.pilot.phase == Phase::Settling && run.due.is_none());
-    if asked && model.reboot.attempt.is_none() {
-        decide(model);
+
+    /// Decides how to go on; `state` is a number that changes with the work that is done.
+    pub(super) fn decide(&mut self, state: u64, facts: &RunFacts, acts: &mut Acts) {
+        let full = facts.context.is_full;
+        let verdict = self.pilot.settled(state, full, &facts.spent);
+        self.follow(verdict, "", facts, acts);
     }
-}
 
-pub(super) fn decide(model: &mut Model) {
-    let (state, full, spent) = (state_of(&model.draft), is_full(model), spent(model));
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    let verdict = run.pilot.settled(state, full, &spent);
-    follow(model, verdict, "");
-}
-
-/// Reports whether a reboot is due that was not put off.
-pub(super) fn is_full(model: &Model) -> bool {
-    let figure = model.session.guard.figure(model.now);
-    let full = figure
-        .is_some_and(|figure| figure.level >= Level::Overflow && figure.source != Source::Estimate);
-    let refused = model.session.agent.state == AgentState::Limit && full;
-    refused || (full && !is_quiet(model))
-}
-
-/// Types the next prompt, as soon as the prompt box takes one.
-pub(super) fn type_prompt(model: &mut Model) {
-    if let Some(why) = typing_refusal(model) {
-        return wait_for_prompt_box(model, why);
+    /// Types the next prompt, as soon as the prompt box takes one.
+    pub(super) fn type_prompt(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if let Some(why) = facts.prompt_box.refusal {
+            return self.wait_for_prompt_box(why, facts, acts);
+        }
+        let text = self.pilot.next_prompt();
+        self.enter(Phase::Sent);
+        let prompt = start_of(&text);
+        acts.push(Act::Submit(text));
+        acts.log(RunEvent::Prompted {
+            iteration: facts.iteration,
+            prompt,
+        });
+        self.wait_for(Due::SubmitTimeout, SUBMIT_TIMEOUT, acts);
     }
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    let text = run.pilot.next_prompt();
-    set_phase(model, Phase::Sent);
-    let _ = submit::submit(model, &text);
-    model.emit(run_event(RunEvent::Prompted {
-        iteration: model.session.iteration(),
-        prompt: start_of(&text),
-    }));
-    set(model, Due::SubmitTimeout, SUBMIT_TIMEOUT);
-}
 
-/// Waits until the prompt box takes a text. A person's text in it is theirs to submit; any other obstacle may pass.
-fn wait_for_prompt_box(model: &mut Model, why: &str) {
-    tracing::info!(why, "the run does not type its prompt yet");
-    if model.session.agent.has_draft() && !is_unattended(model) {
-        return hold_for_text(model);
+    /// Waits until the prompt box takes a text. A person's text in it is theirs to submit; any other obstacle may pass.
+    fn wait_for_prompt_box(&mut self, why: &str, facts: &RunFacts, acts: &mut Acts) {
+        tracing::info!(why, "the run does not type its prompt yet");
+        if facts.prompt_box.has_draft && self.pilot.plan.attended {
+            return self.hold_for_text(acts);
+        }
+        self.enter(Phase::Settling);
+        self.wait_for(Due::PromptBox, DIALOG, acts);
     }
-    set_phase(model, Phase::Settling);
-    set(model, Due::PromptBox, DIALOG);
-}
 
-/// Pauses the run because a person has written a text in the agent's prompt.
-fn hold_for_text(model: &mut Model) {
-    hold(model, "the text in the agent's prompt");
-}
-
-/// Handles a prompt that was not taken in time. A person's text in the box is theirs to submit or to clear.
-pub(super) fn prompt_late(model: &mut Model) {
-    if matches!(unsent(model), Unsent::Text(_)) && !is_unattended(model) {
-        return hold_for_text(model);
+    /// Pauses the run because a person has written a text in the agent's prompt.
+    fn hold_for_text(&mut self, acts: &mut Acts) {
+        self.hold("the text in the agent's prompt", acts);
     }
-    trip(model, &Trip::NoAnswer { what: "a prompt" });
-}
 
-/// Settles if the run waits for the prompt box, and that takes a text now.
-pub(super) fn prompt_box_ready(model: &mut Model) {
-    let run = model.autopilot.as_ref();
-    let waits = run.is_some_and(|run| run.due == Some(Due::PromptBox));
-    if waits && typing_refusal(model).is_none() {
-        settle(model);
+    /// Handles a prompt that was not taken in time. A person's text in the box is theirs to submit or to clear.
+    pub(super) fn prompt_late(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if facts.prompt_box.has_text && self.pilot.plan.attended {
+            return self.hold_for_text(acts);
+        }
+        self.trip(Trip::NoAnswer { what: "a prompt" }, facts, acts);
     }
-}
 
-/// Handles a prompt box that was not ready for long.
-pub(super) fn prompt_box_late(model: &mut Model) {
-    let why = typing_refusal(model).unwrap_or("the agent's prompt box is not ready");
-    if is_unattended(model) {
-        let about = why.to_owned();
-        return trip(model, &Trip::Dialog { about });
+    /// Settles if the run waits for the prompt box, and that takes a text now.
+    pub(super) fn prompt_box_seen(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if self.due == Some(Due::PromptBox) && facts.prompt_box.refusal.is_none() {
+            self.settle(facts, acts);
+        }
     }
-    set(model, Due::PromptBox, DIALOG);
-    stuck(model, why);
-}
 
-/// Reports whether something goes on in the background that the run has not waited for long enough.
-fn awaits_background(model: &Model) -> bool {
-    let run = model.autopilot.as_ref();
-    run.is_some_and(|run| run.awaits(model.session.agent.background.ids()))
-}
-
-/// Returns how long the run waits for background work.
-pub(super) fn background_time(model: &Model) -> Duration {
-    let most = model.config.autopilot.background_wait;
-    if model.session.agent.background.has_wake_up() {
-        most.max(WAKE_UP)
-    } else {
-        most
+    /// Handles a prompt box that was not ready for long.
+    pub(super) fn prompt_box_late(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        let why = facts.prompt_box.refusal;
+        let why = why.unwrap_or("the agent's prompt box is not ready");
+        if !self.pilot.plan.attended {
+            let about = why.to_owned();
+            return self.trip(Trip::Dialog { about }, facts, acts);
+        }
+        self.wait_for(Due::PromptBox, DIALOG, acts);
+        self.stuck = Some(why);
     }
-}
 
-/// Waits for the client's background work, after which the client continues by itself: until then nothing is prompted and nothing
-/// counted.
-fn wait_for_background(model: &mut Model) {
-    let time = background_time(model);
-    let until = model.now.since_start + time;
-    let background = &model.session.agent.background;
-    let why = format!("{background}, for at most {}", duration(time));
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    run.pilot.excuse_turn();
-    let wait = Wait {
-        why: why.clone(),
-        until,
-        reset: None,
-        background: true,
-    };
-    set_phase(model, Phase::Waiting(wait));
-    model.emit(run_event(RunEvent::Waiting {
-        why,
-        seconds: time.as_secs(),
-        until: None,
-    }));
-    set(model, Due::WaitOver, time);
-}
+    /// Waits for the client's background work, after which the client continues by itself: until then nothing is prompted and
+    /// nothing counted.
+    fn wait_for_background(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        let time = facts.agent.background_wait;
+        let background = &facts.agent.background;
+        self.pilot.excuse_turn();
+        let wait = Wait {
+            why: format!("{background}, for at most {}", duration(time)),
+            until: facts.now.since_start + time,
+            reset: None,
+            background: true,
+        };
+        self.wait_in_phase(wait, time, acts);
+    }
 
-/// Stops waiting for the background work of the session.
-pub(super) fn give_up_background(model: &mut Model) {
-    if let Some(run) = &mut model.autopilot {
-        run.give_up_background(model.session.agent.background.ids());
+    /// Types the next prompt into this session if no other one begins.
+    pub(super) fn go_on_without_reboot(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        let held = self.pilot.is_held() || self.pilot.is_over();
+        if facts.reboot.is_none() && !held {
+            self.type_prompt(facts, acts);
+        }
     }
-}
 
-/// Begins the next session, because this one is full or because each turn has its own.
-pub(super) fn fresh(model: &mut Model) {
-    if is_full(model) {
-        reboot::consider(model);
-        apply_interventions(model);
-    } else if let Err(why) = reboot::request(model, Cause::Autopilot, false) {
-        model.error(why.to_string());
+    /// Goes on after a wait.
+    pub(super) fn wait_over(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        self.give_up_background(facts.agent.background.ids());
+        self.enter(Phase::Settling);
+        if facts.agent.state == AgentState::Exited {
+            acts.push(Act::Restart);
+        } else {
+            self.settle(facts, acts);
+        }
     }
-    let run = model.autopilot.as_ref();
-    let held = run.is_none_or(|run| run.pilot.is_held() || run.pilot.is_over());
-    if model.reboot.attempt.is_none() && !held {
-        type_prompt(model);
-    }
-}
-
-pub(super) fn wait_over(model: &mut Model) {
-    give_up_background(model);
-    set_phase(model, Phase::Settling);
-    if model.session.agent.state == AgentState::Exited {
-        return reboot::restart(model);
-    }
-    settle(model);
 }

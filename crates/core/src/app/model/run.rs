@@ -95,9 +95,10 @@ impl Run {
         }
     }
 
-    /// Waits for this, until the timer of this epoch runs out; what was waited for before is void.
-    pub(in crate::app) const fn wait_for(&mut self, due: Due, epoch: u64) {
-        (self.epoch, self.due) = (epoch, Some(due));
+    /// Waits for this; what was waited for before is void. Returns the epoch of the timer that ends the wait.
+    pub(in crate::app) const fn await_next(&mut self, due: Due) -> u64 {
+        (self.epoch, self.due) = (self.epoch + 1, Some(due));
+        self.epoch
     }
 
     /// Reports whether one of these tasks goes on in the background that was not waited for long enough.
@@ -123,7 +124,7 @@ impl Run {
     }
 
     /// Holds the run until a person resumes it. Returns false if it is held already, or over.
-    pub(in crate::app) fn hold(&mut self, by: &str) -> bool {
+    pub(in crate::app) fn pause(&mut self, by: &str) -> bool {
         if self.pilot.is_over() || self.pilot.paused_by.is_some() {
             return false;
         }

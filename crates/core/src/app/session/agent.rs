@@ -6,7 +6,7 @@ use pitstop_base::{clock::At, format::percent};
 use pitstop_transcript::{SessionId, usage::Usage};
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput},
     draft::{
         breakpoint, carried,
         record::{add_late_tokens, save_iteration},
@@ -318,6 +318,6 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         reboot::prompt_seen(model, &prompt);
     }
     if used.is_some() {
-        autopilot::figure_observed(model);
+        autopilot::on(model, RunInput::FigureObserved);
     }
 }

@@ -7,7 +7,7 @@
 use crate::api::wire::AgentState;
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput},
     event::TranscriptFacts,
     facts::is_hookless,
     model::{
@@ -65,5 +65,5 @@ pub(in crate::app) fn transcript_read(model: &mut Model, before: &TranscriptFact
     }
     model.session.agent.activity.elsewhere.known = true;
     set_state(model, AgentState::Elsewhere);
-    autopilot::resumed_elsewhere(model);
+    autopilot::on(model, RunInput::ResumedElsewhere);
 }

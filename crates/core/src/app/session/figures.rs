@@ -19,7 +19,7 @@ use pitstop_base::format::percent;
 use pitstop_transcript::{SessionId, Tokens};
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput},
     draft::{checkpoint, record::save_iteration, summary},
     effect::Effect,
     event::TimerId,
@@ -95,7 +95,7 @@ pub fn estimated(model: &mut Model, reading: Reading) {
     figures_changed(model);
     // An estimate lacks what is not drawn yet.
     if reading.source != Source::Estimate {
-        autopilot::figure_observed(model);
+        autopilot::on(model, RunInput::FigureObserved);
     }
 }
 
@@ -201,8 +201,8 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
 pub(in crate::app) fn report_taken(model: &mut Model, window: Option<Tokens>, taken: bool) {
     model.session.guard.set_status_line_window(window);
     figures_changed(model);
-    autopilot::figures_in(model);
+    autopilot::on(model, RunInput::StatusLineSeen);
     if taken {
-        autopilot::figure_observed(model);
+        autopilot::on(model, RunInput::FigureObserved);
     }
 }

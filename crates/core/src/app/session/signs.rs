@@ -13,7 +13,7 @@ use pitstop_agent::{
 use pitstop_base::clock::At;
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput},
     facts::{is_at_refusal, is_cut_by_us, is_hookless},
     model::{
         Model,
@@ -186,6 +186,6 @@ fn turn_stopped(model: &mut Model) {
         turn::count(model);
         model.session.agent.activity.hook_due = true;
         let word = "it ended without a word";
-        autopilot::turn_failed(model, Failure::Other, word);
+        autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
     }
 }

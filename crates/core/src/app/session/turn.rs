@@ -7,7 +7,7 @@ use pitstop_agent::{Background, Failure, ToolCall, ToolOutput};
 use pitstop_handoff::breakpoint::test_run::Shell;
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput},
     draft::{
         breakpoint, checkpoint,
         record::{keep_turn, save_iteration},
@@ -135,7 +135,7 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
         model.session.agent.last_message = Some(message.to_owned());
     }
     summary::turn_over(model);
-    autopilot::turn_ended(model, message);
+    autopilot::on(model, RunInput::TurnEnded(message));
     save_iteration(model);
     checkpoint::after_turn(model);
     wait_for_quiet(model);
@@ -200,7 +200,7 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
     if failure == Failure::ContextLimit {
         return window_is_full(model);
     }
-    autopilot::turn_failed(model, failure, message);
+    autopilot::on(model, RunInput::TurnFailed(failure, message));
 }
 
 /// Notes that the client takes no prompt because its window is full.

@@ -16,7 +16,7 @@ use pitstop_base::keymap::{self, Action, Direction};
 use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput},
     draft::{checkpoint, handoff, scratchpad},
     effect::Effect,
     event::{HostEvent, TimerId},
@@ -165,7 +165,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     model.session.agent.typed(&key, model.now);
     // A person who types has seen what the last reboot has brought.
     model.view.card = None;
-    autopilot::person_typed(model);
+    autopilot::on(model, RunInput::PersonTyped);
     model.emit(Effect::SetTimer(
         TimerId::Typing,
         model.config.reboot.typing_quiet,
@@ -499,7 +499,7 @@ fn paste(model: &mut Model, piece: HostInput) {
             return;
         }
         model.session.agent.pasted(model.now);
-        autopilot::person_typed(model);
+        autopilot::on(model, RunInput::PersonTyped);
         model.emit(Effect::Forward(piece));
         if model.reboot.attempt.is_some() {
             turn::wait_for_quiet(model);
