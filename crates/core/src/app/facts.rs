@@ -106,12 +106,6 @@ pub fn is_calm(model: &Model) -> bool {
     model.session.agent.activity.title == Some(TitleState::Calm)
 }
 
-/// Reports whether no hook has come in this iteration.
-#[must_use]
-pub fn is_hookless(model: &Model) -> bool {
-    !model.session.agent.hooked && !model.is_generic()
-}
-
 /// A condition that blocks a reboot, and a text that is to be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
 #[strum(serialize_all = "lowercase")]
@@ -160,15 +154,6 @@ pub fn replace_refusal(model: &Model) -> Option<String> {
 pub fn turn_runs(model: &Model) -> bool {
     let reported = model.session.agent.bridge.of(model.session.id);
     reported.is_some_and(|reported| reported.turn == Some(true))
-}
-
-/// Reports whether a call of the main turn has no result yet. Hooks report a call when it begins: of calls of one step that run one
-/// after the other, only the transcript knows beforehand.
-#[must_use]
-pub fn is_in_call(model: &Model) -> bool {
-    let session = &model.session;
-    let by_transcript = !session.is_transcript_lost() && session.transcript.calls_open > 0;
-    by_transcript || !session.agent.activity.calls.is_empty()
 }
 
 /// Returns the reason that the conversation cannot be replaced within a turn now, if so.

@@ -287,7 +287,7 @@ fn timer(model: &mut Model, id: TimerId) {
         // A feature that waited for the time alone looks now, and the screen is drawn.
         TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
         TimerId::Age => control::age_tick(model),
-        TimerId::ClientWords => client_limit::look(model),
+        TimerId::ClientWords => model.session.client.look(&mut model.scratch.effects),
         TimerId::KeepCarried => carried::keep(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
         TimerId::Bridge(iteration) => bridge::look(model, iteration),

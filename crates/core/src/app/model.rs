@@ -157,6 +157,7 @@ impl Model {
     pub fn new(beginning: Beginning) -> Self {
         let last = beginning.lineage.iterations().last();
         let iteration = last.map_or(IterationId::FIRST, |last| last.iteration.next());
+        let is_generic = !beginning.identity.agent_kind.reports();
         let marker = Marker {
             run: beginning.lineage.run().to_string(),
             iteration: 1,
@@ -166,7 +167,7 @@ impl Model {
             identity: beginning.identity,
             lineage: beginning.lineage,
             turns: RunTurns::default(),
-            session: Session::new(beginning.session, iteration),
+            session: Session::new(beginning.session, iteration, is_generic),
             draft: HandoffDraft::new(marker, beginning.notes, beginning.generator),
             reboot: Reboot::new(beginning.config.reboot.mode, beginning.new_ids),
             autopilot: None,
@@ -203,7 +204,14 @@ impl Model {
     /// Reports whether the agent is neither Claude Code nor the demo, but a program without known hooks, prompt box or transcript.
     #[must_use]
     pub fn is_generic(&self) -> bool {
-        !self.identity.agent_kind.reports()
+        self.session.is_generic
+    }
+
+    /// Makes the agent one without known hooks, prompt box or transcript.
+    #[cfg(test)]
+    pub(in crate::app) const fn become_generic(&mut self) {
+        self.identity.agent_kind = AgentKind::Generic;
+        self.session.is_generic = true;
     }
 
     /// Returns the run's name.
@@ -215,10 +223,7 @@ impl Model {
     /// Returns the number of tokens in use, by the best source.
     #[must_use]
     pub fn used(&self) -> Option<Tokens> {
-        self.session
-            .guard
-            .figure(self.now)
-            .map(|figure| figure.used)
+        self.session.used(self.now)
     }
 
     /// Queues an effect for the shell, behind those that are queued already.

@@ -263,6 +263,14 @@ pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
     saves
 }
 
+/// Saves everything that a compaction by the client may lose.
+pub fn before_compaction(model: &mut Model) {
+    save(
+        model,
+        vec![AUTO_SAVE.to_owned(), "before-compaction".to_owned()],
+    );
+}
+
 /// Saves everything at the end of every so many turns; the next such checkpoint of the iteration replaces it.
 pub fn after_turn(model: &mut Model) {
     let turns = model.session.agent.turns;

@@ -9,7 +9,7 @@ use crate::{
 };
 use pitstop_agent::{StartSource, bridge::QuestionId};
 use pitstop_base::clock::At;
-use pitstop_transcript::SessionId;
+use pitstop_transcript::{SessionId, Tokens};
 
 use super::{
     agent::AgentView,
@@ -58,7 +58,9 @@ pub struct Session {
     /// The prompt of the supervisor's own that is on its way to the agent.
     pub submission: Submission,
     /// The epoch of the timer that waits for a calm title to stay.
-    pub calm_epoch: u64,
+    pub(in crate::app) calm_epoch: u64,
+    /// True if the agent is a program without known hooks, prompt box or transcript.
+    pub(in crate::app) is_generic: bool,
 }
 
 /// A prompt that a person has submitted, and that waits for a decision.
@@ -76,7 +78,7 @@ pub struct HeldPrompt {
 
 impl Session {
     /// Creates a session whose agent has not been started yet.
-    pub(super) fn new(id: SessionId, iteration: IterationId) -> Self {
+    pub(super) fn new(id: SessionId, iteration: IterationId, is_generic: bool) -> Self {
         Self {
             iteration,
             pane: iteration,
@@ -97,6 +99,7 @@ impl Session {
             held_prompt: None,
             submission: Submission::default(),
             calm_epoch: 0,
+            is_generic,
         }
     }
 
@@ -117,6 +120,25 @@ impl Session {
     #[must_use]
     pub const fn is_transcript_lost(&self) -> bool {
         self.transcript_lost
+    }
+
+    /// Reports whether a call of the main turn has no result yet. Hooks report a call when it begins: of calls of one step that run
+    /// one after the other, only the transcript knows beforehand.
+    pub(in crate::app) fn is_in_call(&self) -> bool {
+        let by_transcript = !self.transcript_lost && self.transcript.calls_open > 0;
+        by_transcript || !self.agent.activity.calls.is_empty()
+    }
+
+    /// Reports whether no hook has come in this iteration.
+    #[must_use]
+    pub const fn is_hookless(&self) -> bool {
+        !self.agent.hooked && !self.is_generic
+    }
+
+    /// Returns the number of tokens in use, by the best source.
+    #[must_use]
+    pub fn used(&self, now: At) -> Option<Tokens> {
+        self.guard.figure(now).map(|figure| figure.used)
     }
 
     /// Takes in what was read of the transcript; returns the facts before.

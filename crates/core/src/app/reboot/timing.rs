@@ -5,8 +5,8 @@ use crate::{api::wire::AgentState, config::RebootMode};
 use super::Kind;
 use crate::app::{
     facts::{
-        Block, answers_at_once, blocked_by, holds_compaction, is_editing, is_forced, is_in_call,
-        is_safe, is_under_review, turn_runs,
+        Block, answers_at_once, blocked_by, holds_compaction, is_editing, is_forced, is_safe,
+        is_under_review, turn_runs,
     },
     model::{
         Model, Overlay,
@@ -55,7 +55,7 @@ pub(super) fn cuts(model: &Model) -> bool {
 pub(super) fn is_within_call(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
-    let in_call = model.session.agent.state == AgentState::Busy && is_in_call(model);
+    let in_call = model.session.agent.state == AgentState::Busy && model.session.is_in_call();
     by_auto && in_call && !is_forced(model)
 }
 

@@ -26,14 +26,17 @@ use std::time::Duration;
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{ToolCall, claude::prompt_box::PromptBox};
+use pitstop_base::clock::At;
 
 use crate::app::{
     effect::Effect,
     event::TimerId,
-    facts::{agent_reason, is_in_call, limit_reset},
+    facts::{agent_reason, limit_reset},
     model::{
         Model,
         activity::{Question, TitleState},
+        agent::AgentView,
+        session::Session,
         submission::SubmissionEvent,
     },
     reboot::submit,
@@ -90,123 +93,138 @@ pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
     model.view.log(&said, false, now);
 }
 
-/// Sets the agent's state, unless its process has ended: hooks of it may come late and do not bring it back.
-pub(in crate::app) fn set_state(model: &mut Model, state: AgentState) {
-    let agent = &mut model.session.agent;
-    match &mut agent.suspended {
-        _ if agent.state == AgentState::Exited => {}
-        Some(before) => *before = state,
-        None => agent.state = state,
+impl AgentView {
+    /// Sets the agent's state, unless its process has ended: hooks of it may come late and do not bring it back.
+    pub(in crate::app) const fn set_state(&mut self, state: AgentState) {
+        match &mut self.suspended {
+            _ if matches!(self.state, AgentState::Exited) => {}
+            Some(before) => *before = state,
+            None => self.state = state,
+        }
+    }
+
+    /// Begins a turn.
+    pub(in crate::app) fn begin_turn(&mut self) {
+        self.activity.hook_due = false;
+        self.change_turn(true, AgentState::Busy);
+    }
+
+    /// Ends the turn.
+    pub(in crate::app) fn end_turn(&mut self, state: AgentState) {
+        self.change_turn(false, state);
+    }
+
+    fn change_turn(&mut self, runs: bool, state: AgentState) {
+        self.activity.turn = runs;
+        self.activity.stop = None;
+        self.activity.calls.clear();
+        self.activity.dialog_seen = false;
+        self.activity.question = None;
+        self.window_full = false;
+        self.set_state(state);
+    }
+
+    /// Counts a turn that has ended, unless it was counted before its hook came.
+    pub(in crate::app) const fn count_turn(&mut self) {
+        if !std::mem::replace(&mut self.activity.hook_due, false) {
+            self.turns = self.turns.saturating_add(1);
+        }
+    }
+
+    /// Counts a turn that has ended without its hook, which may still come.
+    pub(in crate::app) const fn count_turn_early(&mut self) {
+        self.count_turn();
+        self.activity.hook_due = true;
+    }
+
+    /// Notes that a tool of the main turn is about to run.
+    pub(in crate::app) fn begin_call(&mut self, call: &ToolCall) {
+        let activity = &mut self.activity;
+        activity.turn = true;
+        activity.stop = None;
+        if let Some(id) = &call.id
+            && activity.calls.len() < MAX_CALLS
+        {
+            activity.calls.insert(id.clone());
+        }
+        if activity.question.is_none() {
+            self.set_state(AgentState::Busy);
+        }
     }
 }
 
-/// Begins a turn.
-pub(in crate::app) fn turn_begins(model: &mut Model) {
-    let activity = &mut model.session.agent.activity;
-    activity.turn = true;
-    activity.hook_due = false;
-    activity.stop = None;
-    activity.calls.clear();
-    activity.dialog_seen = false;
-    activity.question = None;
-    model.session.agent.window_full = false;
-    set_state(model, AgentState::Busy);
-}
-
-/// Ends the turn.
-pub(in crate::app) fn turn_ends(model: &mut Model, state: AgentState) {
-    let activity = &mut model.session.agent.activity;
-    activity.turn = false;
-    activity.stop = None;
-    activity.calls.clear();
-    activity.dialog_seen = false;
-    activity.question = None;
-    model.session.agent.window_full = false;
-    set_state(model, state);
-}
-
-/// Notes that a tool of the main turn is about to run.
-pub(in crate::app) fn call_begins(model: &mut Model, call: &ToolCall) {
-    let activity = &mut model.session.agent.activity;
-    activity.turn = true;
-    activity.stop = None;
-    if let Some(id) = &call.id
-        && activity.calls.len() < MAX_CALLS
-    {
-        activity.calls.insert(id.clone());
+impl Session {
+    /// Notes that a tool of the main turn has run: a question about it is answered.
+    pub(in crate::app) fn end_call(&mut self, call: &ToolCall, effects: &mut Vec<Effect>) {
+        let activity = &mut self.agent.activity;
+        let was_over = !std::mem::replace(&mut activity.turn, true);
+        activity.stop = None;
+        if let Some(id) = &call.id {
+            activity.calls.remove(id);
+        }
+        let seen = activity.box_seen;
+        // Calls run side by side: the result of another one answers nothing.
+        activity
+            .question
+            .take_if(|question| !seen || question.about == call.name);
+        if activity.question.is_none() {
+            self.agent.set_state(AgentState::Busy);
+        }
+        if was_over {
+            // The hook may have come late, after the end of its turn: title and prompt box show that.
+            self.look_again(effects);
+        }
     }
-    if activity.question.is_none() {
-        set_state(model, AgentState::Busy);
-    }
-}
 
-/// Notes that a tool of the main turn has run: a question about it is answered.
-pub(in crate::app) fn call_ends(model: &mut Model, call: &ToolCall) {
-    let activity = &mut model.session.agent.activity;
-    let was_over = !std::mem::replace(&mut activity.turn, true);
-    activity.stop = None;
-    if let Some(id) = &call.id {
-        activity.calls.remove(id);
+    /// Notes that the agent asks the human something.
+    pub(in crate::app) fn asked(&mut self, about: String, now: At, effects: &mut Vec<Effect>) {
+        let drawn = !self.agent.prompt_box.is_present();
+        let activity = &mut self.agent.activity;
+        // The client reports one question twice, the second time with more words.
+        let before = activity.question.take();
+        activity.question = Some(Question {
+            about,
+            asked: before.as_ref().map_or(now, |before| before.asked),
+            drawn: drawn || before.as_ref().is_some_and(|before| before.drawn),
+            permission: before.and_then(|before| before.permission),
+        });
+        self.agent.set_state(AgentState::Dialog);
+        self.look_in(DRAWN_WITHIN, effects);
     }
-    let seen = activity.box_seen;
-    // Calls run side by side: the result of another one answers nothing.
-    activity
-        .question
-        .take_if(|question| !seen || question.about == call.name);
-    if activity.question.is_none() {
-        set_state(model, AgentState::Busy);
+
+    /// Handles a key of the human's that may answer a question. Where the prompt box is known, the screen shows the result.
+    pub(in crate::app) fn answered_by_key(&mut self, effects: &mut Vec<Effect>) {
+        let activity = &self.agent.activity;
+        if !activity.box_seen && activity.question.is_some() {
+            self.close_question(effects);
+        }
     }
-    model.scratch.at_seam = !is_in_call(model);
-    if was_over {
-        // The hook may have come late, after the end of its turn: title and prompt box show that.
-        look_again(model);
+
+    /// Closes the answered question: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
+    /// when the signs have lasted for longer.
+    pub(in crate::app) fn close_question(&mut self, effects: &mut Vec<Effect>) {
+        self.agent.activity.question = None;
+        let state = if self.agent.activity.turn {
+            AgentState::Busy
+        } else {
+            AgentState::Idle
+        };
+        self.agent.set_state(state);
+        self.look_again(effects);
     }
-}
 
-/// Notes that the transcript has new results: after the last one of a step the turn can be cut.
-pub(in crate::app) fn results_read(model: &mut Model) {
-    let agent = &model.session.agent;
-    model.scratch.at_seam |= agent.state == AgentState::Busy && !is_in_call(model);
-}
-
-/// Notes that the agent asks the human something.
-pub(in crate::app) fn asked(model: &mut Model, about: String) {
-    let drawn = !model.session.agent.prompt_box.is_present();
-    let asked = model.now;
-    let activity = &mut model.session.agent.activity;
-    // The client reports one question twice, the second time with more words.
-    let before = activity.question.take();
-    activity.question = Some(Question {
-        about,
-        asked: before.as_ref().map_or(asked, |before| before.asked),
-        drawn: drawn || before.as_ref().is_some_and(|before| before.drawn),
-        permission: before.and_then(|before| before.permission),
-    });
-    set_state(model, AgentState::Dialog);
-    look_in(model, DRAWN_WITHIN);
-}
-
-/// Handles a key of the human's that may answer a question. Where the prompt box is known, the screen shows the result.
-pub(in crate::app) fn answered_by_key(model: &mut Model) {
-    let activity = &model.session.agent.activity;
-    if activity.box_seen || activity.question.is_none() {
-        return;
+    /// Looks at the signs again once they have lasted for a while.
+    pub(in crate::app) fn look_again(&mut self, effects: &mut Vec<Effect>) {
+        self.look_in(STANDS, effects);
     }
-    without_question(model);
-}
 
-/// Closes the answered question: what is left is the turn, if one is open. It may have been stopped by the answer, which is seen
-/// when the signs have lasted for longer.
-pub(in crate::app) fn without_question(model: &mut Model) {
-    let activity = &mut model.session.agent.activity;
-    activity.question = None;
-    let state = if activity.turn {
-        AgentState::Busy
-    } else {
-        AgentState::Idle
-    };
-    set_state(model, state);
-    look_again(model);
+    /// Looks at the signs again after this time.
+    pub(in crate::app) fn look_in(&mut self, time: Duration, effects: &mut Vec<Effect>) {
+        if !self.is_generic {
+            self.calm_epoch += 1;
+            effects.push(Effect::SetTimer(TimerId::Calm(self.calm_epoch), time));
+        }
+    }
 }
 
 /// Handles a change of the title.
@@ -217,15 +235,16 @@ pub fn title_changed(model: &mut Model) {
     }
     model.session.agent.activity.title = title;
     turn::settle_stop(model);
-    look_again(model);
+    model.session.look_again(&mut model.scratch.effects);
 }
 
 /// Handles a change of the prompt box.
 pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
-    let was_present = model.session.agent.prompt_box.is_present();
+    let agent = &mut model.session.agent;
+    let was_present = agent.prompt_box.is_present();
     let is_present = prompt_box.is_present();
-    model.session.agent.prompt_box = prompt_box;
-    let activity = &mut model.session.agent.activity;
+    agent.prompt_box = prompt_box;
+    let activity = &mut agent.activity;
     activity.box_seen |= is_present;
     activity.dialog_seen &= !is_present;
     if let Some(question) = &mut activity.question {
@@ -234,30 +253,11 @@ pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
     let asks = activity.question.is_some();
     submit::on(model, SubmissionEvent::BoxChanged);
     if is_present != was_present {
-        if asks && is_present {
-            look_in(model, ANSWERED);
-        } else {
-            look_again(model);
-        }
-        if is_present
-            && model.session.agent.state == AgentState::Starting
-            && model.session.agent.hooked
-        {
-            set_state(model, AgentState::Idle);
+        let after = if asks && is_present { ANSWERED } else { STANDS };
+        model.session.look_in(after, &mut model.scratch.effects);
+        let agent = &mut model.session.agent;
+        if is_present && agent.state == AgentState::Starting && agent.hooked {
+            agent.set_state(AgentState::Idle);
         }
     }
-}
-
-/// Looks at the signs again once they have lasted for a while.
-pub(in crate::app) fn look_again(model: &mut Model) {
-    look_in(model, STANDS);
-}
-
-pub(in crate::app) fn look_in(model: &mut Model, time: Duration) {
-    if model.is_generic() {
-        return;
-    }
-    let epoch = model.next_epoch();
-    model.session.calm_epoch = epoch;
-    model.emit(Effect::SetTimer(TimerId::Calm(epoch), time));
 }

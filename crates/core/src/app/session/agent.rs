@@ -14,11 +14,10 @@ use crate::app::{
     },
     effect::Effect,
     event::TranscriptFacts,
-    facts::is_hookless,
     model::{Model, attempt::AttemptEvent},
     reboot::{self, in_place, trim},
     session::{
-        activity, compaction, daemon, elsewhere,
+        activity, compaction, daemon,
         figures::{compacted, cost_reported, figures_changed, observe, report_taken},
         hookless, human, rewind,
         turn::{prompted, stop_reported, tool_finished, turn_failed},
@@ -55,7 +54,8 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         AgentEvent::ToolFinished { call, output, .. } => {
             // A subagent in the background works on when the turn is over.
             if !call.by_subagent {
-                activity::call_ends(model, &call);
+                model.session.end_call(&call, &mut model.scratch.effects);
+                model.scratch.at_seam = !model.session.is_in_call();
                 model.session.guard.note_call();
             }
             tool_finished(model, &call, &output);
@@ -63,7 +63,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         AgentEvent::ToolStarted { call, .. } => {
             breakpoint::tool_started(model, &call);
             if !call.by_subagent {
-                activity::call_begins(model, &call);
+                model.session.agent.begin_call(&call);
             }
         }
         AgentEvent::TurnEnded {
@@ -74,7 +74,10 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         AgentEvent::TurnFailed {
             failure, message, ..
         } => turn_failed(model, failure, &message),
-        AgentEvent::DialogOpened { about, .. } => activity::asked(model, about),
+        AgentEvent::DialogOpened { about, .. } => {
+            let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+            session.asked(about, model.now, effects);
+        }
         AgentEvent::StatusLine(line) => status_line(model, &line),
         AgentEvent::Compacting {
             automatic, ordered, ..
@@ -293,9 +296,13 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         spent(model, &facts);
     }
     let before = model.session.transcript_read(facts);
-    elsewhere::transcript_read(model, &before);
+    if model.session.seen_elsewhere(&before) {
+        autopilot::on(model, RunInput::ResumedElsewhere);
+    }
     if before.calls_open > 0 {
-        activity::results_read(model);
+        // After the last result of a step the turn can be cut.
+        let session = &model.session;
+        model.scratch.at_seam |= session.agent.state == AgentState::Busy && !session.is_in_call();
     }
     // This comes before the figure, so that the figure's fall is explained.
     compaction::transcript_read(model);
@@ -306,7 +313,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     figures_changed(model);
     signal::by_transcript(model, signals);
-    if is_hookless(model) {
+    if model.session.is_hookless() {
         hookless::transcript_read(model, before.turns, ran);
     }
     trim::grown(model);

@@ -32,7 +32,7 @@ use crate::app::{
         submission::SubmissionEvent,
     },
     reboot::{compaction, in_place, submit},
-    session::{activity, figures, prompt, signs, turn},
+    session::{figures, prompt, signs, turn},
 };
 
 /// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
@@ -167,7 +167,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
         }
         Fact::TurnStarted { .. } => {
             reported.turn = Some(true);
-            signs::turn_started(model);
+            model.session.agent.turn_started();
         }
         Fact::TurnEnded { reason, .. } => {
             reported.turn = Some(false);
@@ -177,7 +177,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
                 signs::turn_aborted(model);
                 compaction::turn_aborted(model);
             } else if !turn::end_stopped(model) {
-                activity::look_again(model);
+                model.session.look_again(&mut model.scratch.effects);
             }
         }
         Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
@@ -205,12 +205,15 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
         Purpose::LastDraft if model.reboot.look_done(ended.id) => {
             model.session.agent.bridge.draft_read(ended);
         }
-        Purpose::Dialog => signs::probed(model, &ended),
+        Purpose::Dialog => {
+            let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+            session.probed(&ended, model.now, effects);
+        }
         Purpose::Prompt => submit::on(model, SubmissionEvent::OrderEnded(&ended)),
         Purpose::Replace => {
             let failed = Outcome::Failed(in_place::TURN_RUNS.to_owned());
             if ended.end == OrderEnd::Answered(failed) {
-                signs::turn_started(model);
+                model.session.agent.turn_started();
             }
             in_place::order_ended(model, &ended);
         }

@@ -17,10 +17,13 @@ use pitstop_agent::{
     bridge::Usage,
     claude::limits::{Act, CompactionSettings, Limit, Origin, Words},
 };
+use pitstop_base::clock::At;
 use pitstop_transcript::Tokens;
 
 use crate::app::{
-    draft::checkpoint, effect::Effect, event::TimerId, model::Model, reboot::on_the_fly,
+    effect::Effect,
+    event::TimerId,
+    model::{client_limits::ClientLimits, session::Session},
 };
 
 /// The delays after which the client's screen is read after a figure, each counted from the time before: the words have their place
@@ -31,153 +34,145 @@ const LOOKS: [Duration; 3] = [
     Duration::from_secs(10),
 ];
 
-/// Gives the order to read the client's settings again: they may change while it runs.
-pub fn read_settings(model: &mut Model) {
-    if !model.is_generic() {
-        model.emit(Effect::ReadClientSettings);
-    }
-}
+/// The percentage by which a limit must be lower than the known one to be believed: the client rounds.
+const ROUNDED: u64 = 2;
 
-/// Has the client's screen looked at once it has drawn what belongs to the figure of now.
-pub fn look_later(model: &mut Model) {
-    model.session.client.looks = 0;
-    next_look(model);
-}
-
-fn next_look(model: &mut Model) {
-    let after = LOOKS.get(model.session.client.looks);
-    if let Some(after) = after.filter(|_| !model.is_generic()) {
-        model.emit(Effect::SetTimer(TimerId::ClientWords, *after));
+impl Session {
+    /// Gives the order to read the client's settings again: they may change while it runs.
+    pub(in crate::app) fn read_client_settings(&self, effects: &mut Vec<Effect>) {
+        if !self.is_generic {
+            effects.push(Effect::ReadClientSettings);
+        }
     }
-}
 
-/// Looks at the client's screen when it is time.
-pub fn look(model: &mut Model) {
-    model.session.client.looks += 1;
-    model.emit(Effect::ReadClientWords);
-    next_look(model);
-}
+    /// Has the client's screen looked at once it has drawn what belongs to the figure of now.
+    pub(in crate::app) fn look_at_words_later(&mut self, effects: &mut Vec<Effect>) {
+        if !self.is_generic {
+            self.client.looks = 0;
+            self.client.set_next_look(effects);
+        }
+    }
 
-/// Takes over the client's settings that were read; returns whether the lines have moved.
-pub fn settings_read(model: &mut Model, settings: CompactionSettings) -> bool {
-    if settings.managed {
-        let why = || on_the_fly::PASSED_OVER.to_owned();
-        model.session.agent.unanswered.get_or_insert_with(why);
+    /// Takes over the client's settings that were read; returns whether the lines have moved.
+    pub(in crate::app) fn client_settings_read(&mut self, settings: CompactionSettings) -> bool {
+        self.client.settings = settings;
+        self.judge_client_limit()
     }
-    model.session.client.settings = settings;
-    judge(model)
-}
 
-/// Takes the limit by the settings for the model and the window of now; returns whether the limit has changed.
-pub fn judge(model: &mut Model) -> bool {
-    if model.is_generic() {
-        return false;
+    /// Takes the limit by the settings for the model and the window of now; returns whether the limit has changed.
+    pub(in crate::app) fn judge_client_limit(&mut self) -> bool {
+        if self.is_generic {
+            return false;
+        }
+        let window = self.guard.window();
+        let version = self.agent.version.as_deref();
+        let set = self
+            .client
+            .settings
+            .limit(self.guard.model_id(), window, version);
+        if self.client.set != (set.clone(), window) {
+            self.client.set = (set, window);
+            self.client.learned = None;
+            // The limit was reported before the client could know of this.
+            self.client.reported = None;
+        }
+        if self.agent.bridge.of(self.id).is_none() {
+            self.client.reported = None;
+        }
+        let at = self.client.limit().map(|limit| limit.at);
+        let changed = self.guard.client_limit() != at;
+        self.guard.set_client_limit(at);
+        changed
     }
-    let window = model.session.guard.window();
-    let version = model.session.agent.version.as_deref();
-    let model_id = model.session.guard.model_id();
-    let settings = &model.session.client.settings;
-    let set = settings.limit(model_id, window, version);
-    if model.session.client.set != (set.clone(), window) {
-        model.session.client.set = (set, window);
-        model.session.client.learned = None;
-        // The limit was reported before the client could know of this.
-        model.session.client.reported = None;
-    }
-    if model.session.agent.bridge.of(model.session.id).is_none() {
-        model.session.client.reported = None;
-    }
-    let at = model.session.client.limit().map(|limit| limit.at);
-    let changed = model.session.guard.client_limit() != at;
-    model.session.guard.set_client_limit(at);
-    changed
-}
 
-/// Takes over the usage that the client reports by the bridge, with its limit if the report is the complete one.
-pub fn reported(model: &mut Model, usage: &Usage) {
-    if usage.categories.is_empty() || on_the_fly::has_lowered_trigger(model) {
-        return;
+    /// Takes over the usage that the client reports by the bridge, with its limit if the report is the complete one.
+    pub(in crate::app) fn client_limit_reported(&mut self, usage: &Usage) {
+        if usage.categories.is_empty() {
+            return;
+        }
+        self.judge_client_limit();
+        self.client.reported = usage.compacts_at.map(|at| Limit {
+            at,
+            act: Act::Compacts,
+            origin: Origin::Bridge,
+        });
     }
-    judge(model);
-    model.session.client.reported = usage.compacts_at.map(|at| Limit {
-        at,
-        act: Act::Compacts,
-        origin: Origin::Bridge,
-    });
-}
 
-/// Takes in the client's footer, which shows how near its limit is; returns whether the lines have moved. It is drawn before the
-/// figure that it is about has come, so one look may relate it to the figure before: two that agree are believed.
-pub fn said(model: &mut Model, words: Words) -> bool {
-    let used = model.used();
-    let Some(used) = used.filter(|_| !on_the_fly::has_lowered_trigger(model)) else {
-        return false;
-    };
-    let limit = words.limit(used, model.session.guard.window());
-    let before = model.session.client.seen.replace(limit.at);
-    let agrees = |before: Tokens| !is_lower(limit.at, before) && !is_lower(before, limit.at);
-    if !before.is_some_and(agrees) {
-        model.emit(Effect::SetTimer(TimerId::ClientWords, LOOKS[0]));
-        return false;
+    /// Takes in the client's footer, which shows how near its limit is; returns whether the lines have moved. It is drawn before the
+    /// figure that it is about has come, so one look may relate it to the figure before: two that agree are believed.
+    pub(in crate::app) fn client_words_read(
+        &mut self,
+        words: Words,
+        now: At,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(used) = self.used(now) else {
+            return false;
+        };
+        let limit = words.limit(used, self.guard.window());
+        let before = self.client.seen.replace(limit.at);
+        let agrees = |before: Tokens| !is_lower(limit.at, before) && !is_lower(before, limit.at);
+        if !before.is_some_and(agrees) {
+            effects.push(Effect::SetTimer(TimerId::ClientWords, LOOKS[0]));
+            return false;
+        }
+        self.learn_client_limit(limit)
     }
-    learn(model, limit)
-}
 
-/// Notes that the client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now. Outside
-/// of a turn it is idle compaction, which has a point of its own.
-pub fn announced(model: &mut Model, automatic: bool) {
-    model.session.client.announced = model
-        .used()
-        .filter(|_| automatic && model.session.agent.state == AgentState::Busy)
-        .map(|at| Limit {
+    /// Notes that the client is about to compact: if it does so by itself in a turn, its limit is not above the figure of now.
+    /// Outside of a turn it is idle compaction, which has a point of its own.
+    pub(in crate::app) fn compaction_announced(&mut self, automatic: bool, now: At) {
+        let within_turn = automatic && self.agent.state == AgentState::Busy;
+        let used = self.used(now).filter(|_| within_turn);
+        self.client.announced = used.map(|at| Limit {
             at,
             act: Act::Compacts,
             origin: Origin::Hook,
         });
+    }
+
+    /// Takes over the limit that the client's announcement showed once it has compacted. It does not count before, because the
+    /// figure of that time lies behind every line that keeps below it. Returns whether the lines have moved.
+    pub(in crate::app) fn learn_announced_limit(&mut self) -> bool {
+        let announced = self.client.announced.take();
+        announced.is_some_and(|limit| self.learn_client_limit(limit))
+    }
+
+    fn learn_client_limit(&mut self, limit: Limit) -> bool {
+        let known = self.client.limit().map(|known| known.at);
+        if known.is_some_and(|known| !is_lower(limit.at, known)) {
+            return false;
+        }
+        self.client.learned = Some(limit);
+        self.judge_client_limit();
+        true
+    }
+
+    /// Reports whether the figure has come near the point where the client compacts, and was not before.
+    pub(in crate::app) fn comes_near_client_limit(&mut self, now: At) -> bool {
+        let limit = self.client.limit();
+        let compacts = limit.is_some_and(|limit| limit.act == Act::Compacts);
+        let figure = self.guard.figure(now);
+        let is_near = compacts && figure.is_some_and(|one| one.lines.is_near_client(one.used));
+        let was_near = std::mem::replace(&mut self.client.saved, is_near);
+        is_near && !was_near
+    }
 }
 
-/// Takes over the limit that the client's announcement showed once it has compacted. It does not count before, because the figure
-/// of that time lies behind every line that keeps below it. Returns whether the lines have moved.
-pub fn shown(model: &mut Model) -> bool {
-    let announced = model.session.client.announced.take();
-    announced.is_some_and(|limit| learn(model, limit))
-}
+impl ClientLimits {
+    /// Has the client's screen looked at, and sets the time of the next look.
+    pub(in crate::app) fn look(&mut self, effects: &mut Vec<Effect>) {
+        self.looks += 1;
+        effects.push(Effect::ReadClientWords);
+        self.set_next_look(effects);
+    }
 
-/// The percentage by which a limit must be lower than the known one to be believed: the client rounds.
-const ROUNDED: u64 = 2;
+    fn set_next_look(&self, effects: &mut Vec<Effect>) {
+        let after = LOOKS.get(self.looks);
+        effects.extend(after.map(|after| Effect::SetTimer(TimerId::ClientWords, *after)));
+    }
+}
 
 fn is_lower(at: Tokens, than: Tokens) -> bool {
     u128::from(at.0) * 100 < u128::from(than.0) * u128::from(100 - ROUNDED)
-}
-
-fn learn(model: &mut Model, limit: Limit) -> bool {
-    let known = model.session.client.limit().map(|known| known.at);
-    if known.is_some_and(|known| !is_lower(limit.at, known)) {
-        return false;
-    }
-    model.session.client.learned = Some(limit);
-    judge(model);
-    true
-}
-
-/// Saves everything once when a changed figure is near the point where the client compacts. `saved` is true if a line that was
-/// crossed just now has done that already.
-pub fn near(model: &mut Model, saved: bool) {
-    let limit = model.session.client.limit();
-    let compacts = limit.is_some_and(|limit| limit.act == Act::Compacts);
-    let figure = model.session.guard.figure(model.now);
-    let is_near = compacts && figure.is_some_and(|one| one.lines.is_near_client(one.used));
-    let before = std::mem::replace(&mut model.session.client.saved, is_near);
-    if is_near && !before && !saved {
-        before_compaction(model);
-    }
-}
-
-/// Saves everything that a compaction by the client may lose.
-pub fn before_compaction(model: &mut Model) {
-    let tags = vec![
-        checkpoint::AUTO_SAVE.to_owned(),
-        "before-compaction".to_owned(),
-    ];
-    checkpoint::save(model, tags);
 }

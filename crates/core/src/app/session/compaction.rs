@@ -18,10 +18,10 @@ use pitstop_agent::AgentEvent;
 use pitstop_base::keymap::Action;
 
 use crate::app::{
+    draft::checkpoint,
     facts::is_quiet,
     model::{Model, compactions::Compactions},
     reboot::{self, on_the_fly},
-    session::client_limit,
 };
 
 /// The text that the client shows its user when it is refused.
@@ -114,8 +114,8 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
     if held {
         return replaced(model);
     }
-    client_limit::announced(model, automatic);
-    client_limit::before_compaction(model);
+    model.session.compaction_announced(automatic, model.now);
+    checkpoint::before_compaction(model);
 }
 
 /// Requests the reboot that takes the place of a compaction that was held back.

@@ -25,8 +25,8 @@ use crate::app::{
     event::TimerId,
     facts::awaits_replaced_turn,
     model::Model,
-    reboot::moment,
-    session::{client_limit, compaction},
+    reboot::{moment, on_the_fly},
+    session::compaction,
 };
 
 /// Returns how the guard measures, by the user's settings.
@@ -111,13 +111,14 @@ pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
 
 /// Handles a change of a figure or the lines: levels crossed are reported once, ages need a clock.
 pub(in crate::app) fn figures_changed(model: &mut Model) {
-    client_limit::judge(model);
+    model.session.judge_client_limit();
     let used = model.used();
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
     }
     model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));
-    client_limit::look_later(model);
+    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+    session.look_at_words_later(effects);
     moment::figure_came(model);
     let mut saved = false;
     if let Some(crossing) = model.session.guard.crossing(model.now) {
@@ -128,7 +129,10 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
         saved = checkpoint::at_line(model, &crossing);
         summary::crossed(model, crossing.figure.level);
     }
-    client_limit::near(model, saved);
+    // A line that was crossed just now has saved everything already.
+    if model.session.comes_near_client_limit(model.now) && !saved {
+        checkpoint::before_compaction(model);
+    }
 }
 
 /// Reports whether the session was taken up again after an undo, a failed reboot or the agent's end.
@@ -154,20 +158,28 @@ pub fn crossed_words(crossing: &Crossing) -> String {
 
 /// Takes over the client's settings that were read: the lines may have moved, and the figure may lie behind one now.
 pub fn settings_read(model: &mut Model, settings: CompactionSettings) {
-    let moved = client_limit::settings_read(model, settings);
+    if settings.managed {
+        let why = || on_the_fly::PASSED_OVER.to_owned();
+        model.session.agent.unanswered.get_or_insert_with(why);
+    }
+    let moved = model.session.client_settings_read(settings);
     lines_moved(model, moved);
 }
 
 /// Takes in the client's footer, which shows how near its limit is.
 pub fn client_said(model: &mut Model, words: Words) {
-    let moved = client_limit::said(model, words);
+    if on_the_fly::has_lowered_trigger(model) {
+        return;
+    }
+    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+    let moved = session.client_words_read(words, model.now, effects);
     lines_moved(model, moved);
 }
 
 /// Handles the client's report that it has compacted.
 pub fn compacted(model: &mut Model) {
     compaction::finished(model);
-    let moved = client_limit::shown(model);
+    let moved = model.session.learn_announced_limit();
     lines_moved(model, moved);
     save_iteration(model);
 }
@@ -193,7 +205,9 @@ pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     let (window, source) = (Some(usage.window), Source::Bridge);
     let observe_in = |used| observe(model, used, window, source);
     let taken = usage.used.is_some_and(observe_in);
-    client_limit::reported(model, usage);
+    if !on_the_fly::has_lowered_trigger(model) {
+        model.session.client_limit_reported(usage);
+    }
     report_taken(model, window, taken);
 }
 

@@ -11,7 +11,7 @@ use crate::app::{
     event::Ran,
     model::{Model, submission::SubmissionEvent},
     reboot::submit,
-    session::{activity, turn},
+    session::turn,
 };
 
 /// Takes in a transcript that has grown from so many turns, and the commands that have run.
@@ -49,7 +49,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
         model.session.agent.state,
         AgentState::Starting | AgentState::Busy | AgentState::Unknown
     ) {
-        activity::look_again(model);
+        model.session.look_again(&mut model.scratch.effects);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::app::{
     event::CallId,
     model::{Model, activity::Permission},
     refusal::Refusal,
-    session::{activity, agent},
+    session::agent,
 };
 
 /// Takes in that the agent asks for a permission.
@@ -71,7 +71,7 @@ pub fn decide(model: &mut Model, body: &PermissionBody) -> Result<(), Refusal> {
     let tool = permission.tool.clone();
     model.session.held_permission = None;
     model.answer(call, Reply::Decided(body.answer));
-    activity::without_question(model);
+    model.session.close_question(&mut model.scratch.effects);
     let what = match body.answer {
         PermissionAnswer::Allow => "allowed",
         PermissionAnswer::Deny => "denied",

@@ -9,7 +9,6 @@ use crate::app::{
     event::{MadeAgain, PlacesSeen},
     model::{Model, submission::SubmissionEvent},
     reboot::submit,
-    session::{activity, elsewhere},
 };
 
 /// Handles a check of the places that found a change.
@@ -42,9 +41,9 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) {
 
     if socket {
         model.session.agent.hooked = false;
-        elsewhere::hooks_lost(model);
+        model.session.agent.activity.elsewhere.hooks_lost();
         submit::on(model, SubmissionEvent::HooksLost);
-        activity::look_again(model);
+        model.session.look_again(&mut model.scratch.effects);
     }
     if lock || files {
         model.emit(Effect::MakeFilesAgain(seen.made));

@@ -17,7 +17,7 @@ use crate::app::{
         self,
         iteration::{close_iteration, note_end},
     },
-    session::{client_limit, daemon, host_output},
+    session::{daemon, host_output},
 };
 
 /// Takes note that the agent's process runs.
@@ -37,7 +37,9 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     if let Some(body) = kept {
         handoff::keep(model, &body);
     }
-    client_limit::read_settings(model);
+    model
+        .session
+        .read_client_settings(&mut model.scratch.effects);
     save_iteration(model);
 }
 

@@ -14,17 +14,16 @@ use pitstop_base::clock::At;
 
 use crate::app::{
     autopilot::{self, RunInput},
-    facts::{is_at_refusal, is_cut_by_us, is_hookless},
+    effect::Effect,
+    facts::{is_at_refusal, is_cut_by_us},
     model::{
         Model,
         activity::TitleState,
+        agent::AgentView,
         orders::{EndedOrder, OrderEnd, Purpose},
+        session::Session,
     },
-    session::{
-        activity::{self, DRAWN_WITHIN, look_in, set_state, turn_ends, without_question},
-        hookless::begin_turn,
-        turn,
-    },
+    session::{activity::DRAWN_WITHIN, hookless::begin_turn, turn},
 };
 
 /// The time that the client's own side may take to look for a dialog: it is done in milliseconds.
@@ -39,11 +38,13 @@ pub fn judge(model: &mut Model, epoch: u64) {
         if !is_answered(model) {
             // A question that is not drawn yet is judged again when it is late.
             if model.session.agent.prompt_box.is_present() {
-                look_in(model, DRAWN_WITHIN);
+                model
+                    .session
+                    .look_in(DRAWN_WITHIN, &mut model.scratch.effects);
             }
             return;
         }
-        without_question(model);
+        model.session.close_question(&mut model.scratch.effects);
     } else {
         by_signs(model);
         probe(model);
@@ -64,40 +65,47 @@ fn probe(model: &mut Model) {
     model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
 }
 
-/// Takes in the result of the client's own side, which has looked for a dialog.
-pub fn probed(model: &mut Model, ended: &EndedOrder) {
-    let agent = &mut model.session.agent;
-    if ended.session != model.session.id || agent.state != AgentState::Unknown {
-        return;
-    }
-    let runs = agent.activity.turn && agent.bridge.reported.turn != Some(false);
-    match &ended.end {
-        // In a turn the agent asks; outside of one a person has opened a list of the client's.
-        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) if runs => {
-            activity::asked(model, "a dialog is open (seen by the bridge)".to_owned());
+impl Session {
+    /// Takes in the result of the client's own side, which has looked for a dialog.
+    pub(in crate::app) fn probed(
+        &mut self,
+        ended: &EndedOrder,
+        now: At,
+        effects: &mut Vec<Effect>,
+    ) {
+        let agent = &mut self.agent;
+        if ended.session != self.id || agent.state != AgentState::Unknown {
+            return;
         }
-        OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
-            agent.activity.dialog_seen = true;
-        }
-        OrderEnd::Answered(Outcome::Filled(Ok(()))) => {
-            let state = if runs {
+        let runs = agent.activity.turn && agent.bridge.reported.turn != Some(false);
+        match &ended.end {
+            // In a turn the agent asks; outside of one a person has opened a list of the client's.
+            OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) if runs => {
+                let about = "a dialog is open (seen by the bridge)".to_owned();
+                self.asked(about, now, effects);
+            }
+            OrderEnd::Answered(Outcome::Filled(Err(Refusal::Dialog))) => {
+                agent.activity.dialog_seen = true;
+            }
+            OrderEnd::Answered(Outcome::Filled(Ok(()))) => agent.set_state(if runs {
                 AgentState::Busy
             } else {
                 AgentState::Idle
-            };
-            set_state(model, state);
+            }),
+            _ => {}
         }
-        _ => {}
     }
 }
 
-/// Notes that a turn runs by the report of the client's own side, also one that no hook has begun or that a hook has ended too early.
-pub fn turn_started(model: &mut Model) {
-    let agent = &mut model.session.agent;
-    // The hook of a prompt that the client refuses gives more information.
-    if matches!(agent.state, AgentState::Idle | AgentState::Unknown) {
-        agent.activity.turn = true;
-        set_state(model, AgentState::Busy);
+impl AgentView {
+    /// Notes that a turn runs by the report of the client's own side, also one that no hook has begun or that a hook has ended too
+    /// early.
+    pub(in crate::app) fn turn_started(&mut self) {
+        // The hook of a prompt that the client refuses gives more information.
+        if matches!(self.state, AgentState::Idle | AgentState::Unknown) {
+            self.activity.turn = true;
+            self.set_state(AgentState::Busy);
+        }
     }
 }
 
@@ -122,7 +130,7 @@ fn by_signs(model: &mut Model) {
     let activity = &model.session.agent.activity;
     let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
     let hidden = activity.box_seen && !present;
-    let hookless = is_hookless(model);
+    let hookless = model.session.is_hookless();
     let reported = model.session.agent.bridge.of(model.session.id);
     let runs = reported.is_some_and(|reported| reported.turn == Some(true));
     let spins = title == Some(TitleState::Spins);
@@ -131,7 +139,7 @@ fn by_signs(model: &mut Model) {
         AgentState::Starting if hookless && spins => begin_turn(model),
         // A run types into whatever is open in the pane, so there the prompt box must be seen.
         AgentState::Starting if hookless && calm && (present || model.autopilot.is_none()) => {
-            set_state(model, AgentState::Idle);
+            model.session.agent.set_state(AgentState::Idle);
         }
         AgentState::Starting | AgentState::Limit | AgentState::Exited => {}
         _ if activity.turn => {
@@ -141,50 +149,45 @@ fn by_signs(model: &mut Model) {
                 activity.calls.len()
             };
             if spins {
-                set_state(model, AgentState::Busy);
+                model.session.agent.set_state(AgentState::Busy);
             } else if hidden || (calm && calls > 0 && (hookless || !present)) {
                 // A call of a transcript may be over, for it is written late.
-                set_state(model, AgentState::Unknown);
+                model.session.agent.set_state(AgentState::Unknown);
             } else if calm && !runs {
                 turn_stopped(model);
             } else {
-                set_state(model, AgentState::Busy);
+                model.session.agent.set_state(AgentState::Busy);
             }
         }
         _ if spins && hookless => begin_turn(model),
         _ if spins && model.session.agent.background.is_empty() => {
-            set_state(model, AgentState::Busy);
+            model.session.agent.set_state(AgentState::Busy);
         }
-        _ if hidden => set_state(model, AgentState::Unknown),
-        _ if activity.elsewhere.known => set_state(model, AgentState::Elsewhere),
-        _ => set_state(model, AgentState::Idle),
+        _ if hidden => model.session.agent.set_state(AgentState::Unknown),
+        _ if activity.elsewhere.known => model.session.agent.set_state(AgentState::Elsewhere),
+        _ => model.session.agent.set_state(AgentState::Idle),
     }
 }
 
 /// Ends a turn that is over, though no hook has reported it.
 fn turn_stopped(model: &mut Model) {
-    if is_hookless(model) {
+    if model.session.is_hookless() {
         let said = model.session.agent.last_message.clone();
         return turn::turn_ended(model, said.as_deref(), Background::default());
     }
     if turn::end_stopped(model) {
         return;
     }
+    model.session.agent.end_turn(AgentState::Idle);
     if is_cut_by_us(model) {
-        turn_ends(model, AgentState::Idle);
-        turn::count(model);
-        model.session.agent.activity.hook_due = true;
-        return;
-    }
-    turn_ends(model, AgentState::Idle);
-    // A turn that ends so at this line was no turn: the client has refused the prompt.
-    if is_at_refusal(model) {
-        turn_ends(model, AgentState::Limit);
+        model.session.agent.count_turn_early();
+    } else if is_at_refusal(model) {
+        // A turn that ends so at this line was no turn: the client has refused the prompt.
+        model.session.agent.end_turn(AgentState::Limit);
         turn::context_limit(model);
     } else {
         // A person has stopped it, or its hook is lost, or late on a busy machine.
-        turn::count(model);
-        model.session.agent.activity.hook_due = true;
+        model.session.agent.count_turn_early();
         let word = "it ended without a word";
         autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
     }

@@ -22,12 +22,12 @@ use crate::app::{
         submission::SubmissionEvent,
     },
     reboot::{self, on_the_fly, submit},
-    session::{activity, client_limit, elsewhere, human},
+    session::human,
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     submit::on(model, SubmissionEvent::Taken(prompt));
-    elsewhere::prompted(model);
+    model.session.agent.activity.elsewhere.prompted();
     // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;
     reported.take_if(|runs| !*runs);
@@ -36,7 +36,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     model.draft.prompt_hooked();
     human::prompted(model, prompt);
     reboot::prompt_seen(model, prompt);
-    activity::look_again(model);
+    model.session.look_again(&mut model.scratch.effects);
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
     if model.session.agent.holds_compaction && is_at_refusal(model) {
@@ -47,7 +47,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
 /// Begins a turn.
 pub(in crate::app) fn turn_begins(model: &mut Model) {
     breakpoint::prompted(model);
-    activity::turn_begins(model);
+    model.session.agent.begin_turn();
     // This is not done when a turn ends: its last figure comes after that.
     model.session.guard.begin_turn();
     model.session.costs.begin_turn(model.used());
@@ -68,14 +68,6 @@ pub(in crate::app) fn context_limit(model: &mut Model) {
     }
 }
 
-/// Counts a turn that has ended, unless it was counted before its hook came.
-pub(in crate::app) const fn count(model: &mut Model) {
-    let agent = &mut model.session.agent;
-    if !std::mem::replace(&mut agent.activity.hook_due, false) {
-        agent.turns = agent.turns.saturating_add(1);
-    }
-}
-
 /// Takes in the Stop hook: the turn is over unless another source shows that it goes on.
 pub(in crate::app) fn stop_reported(
     model: &mut Model,
@@ -88,7 +80,7 @@ pub(in crate::app) fn stop_reported(
     });
     settle_stop(model);
     if model.session.agent.activity.stop.is_some() {
-        activity::look_again(model);
+        model.session.look_again(&mut model.scratch.effects);
     }
 }
 
@@ -125,11 +117,13 @@ fn goes_on_after_stop(model: &Model) -> bool {
 
 /// Handles the end of a turn, with these last words.
 pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, background: Background) {
-    activity::turn_ends(model, AgentState::Idle);
-    count(model);
+    model.session.agent.end_turn(AgentState::Idle);
+    model.session.agent.count_turn();
     model.session.agent.background = background;
     model.emit(Effect::ReadGit);
-    client_limit::read_settings(model);
+    model
+        .session
+        .read_client_settings(&mut model.scratch.effects);
     if let Some(message) = message {
         signal::by_hook(model, message);
         model.session.agent.last_message = Some(message.to_owned());
@@ -186,8 +180,8 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
         Failure::UsageLimit => AgentState::Limit,
         _ => AgentState::Idle,
     };
-    activity::turn_ends(model, state);
-    count(model);
+    model.session.agent.end_turn(state);
+    model.session.agent.count_turn();
     model.error(format!("the turn failed: {message}"));
     let hint = match failure {
         Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
@@ -205,7 +199,7 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
 
 /// Notes that the client takes no prompt because its window is full.
 fn window_is_full(model: &mut Model) {
-    activity::turn_ends(model, AgentState::Limit);
+    model.session.agent.end_turn(AgentState::Limit);
     model.session.agent.window_full = true;
     context_limit(model);
 }

@@ -24,7 +24,7 @@ use crate::app::{
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
-    session::{activity, prompt, suspend, turn},
+    session::{prompt, suspend, turn},
     view::{
         copy, editing, external,
         focus::{leave_editors, set_focus},
@@ -174,7 +174,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     model.emit(Effect::Forward(HostInput::Key { event: key, raw }));
     let enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
     if model.session.agent.state == AgentState::Dialog && (enter || key.code == KeyCode::Esc) {
-        activity::answered_by_key(model);
+        model.session.answered_by_key(&mut model.scratch.effects);
     }
     if model.reboot.attempt.is_some() {
         turn::wait_for_quiet(model);
