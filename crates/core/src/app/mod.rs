@@ -225,7 +225,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
         ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
         ReadEvent::Draft(text) => {
-            carried::draft_found(model, &text);
+            model.draft.keeping.draft_found(&text);
             unsent::found(model, text);
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),

@@ -21,10 +21,11 @@ use crate::{
     guard::{Figure, Level},
 };
 use pitstop_agent::ToolCall;
+use pitstop_base::clock::At;
 use pitstop_handoff::breakpoint::{
     Breakpoint, BreakpointKind,
     commit::{self, Made},
-    git::GitState,
+    git::{Commit, GitState},
     test_run::{self, TestOutcome, Total, quote_command},
 };
 
@@ -35,7 +36,8 @@ use crate::app::{
     facts::is_safe,
     model::{
         Model,
-        moments::{SeenBy, Waiting},
+        draft::HandoffDraft,
+        moments::{Moments, SeenBy, Waiting},
         progress::state_of,
     },
 };
@@ -62,44 +64,137 @@ const RUNNING_KEPT: usize = 64;
 /// The number of failing tests that an event and a checkpoint's record name; the preserved state has them all.
 const NAMES_LISTED: usize = 100;
 
-/// Notes the directory in which a shell command of the agent begins: when it is over, the shell may be elsewhere.
-pub fn tool_started(model: &mut Model, call: &ToolCall) {
-    let running = &mut model.draft.moments.running;
-    if let (Some(_), Some(directory)) = (&call.command, &call.directory) {
-        running.push_back((call.id.clone(), directory.clone()));
+impl Moments {
+    /// Notes the directory in which a shell command of the agent begins: when it is over, the shell may be elsewhere.
+    pub(in crate::app) fn tool_started(&mut self, call: &ToolCall) {
+        if let (Some(_), Some(directory)) = (&call.command, &call.directory) {
+            self.running.push_back((call.id.clone(), directory.clone()));
+        }
+        if self.running.len() > RUNNING_KEPT {
+            self.running.pop_front();
+        }
     }
-    if running.len() > RUNNING_KEPT {
-        running.pop_front();
+
+    /// Returns the directory in which the shell command of a finished call began, if that is known.
+    pub(in crate::app) fn directory_of(&mut self, call: &ToolCall) -> Option<String> {
+        let at = self.running.iter().position(|(id, _)| *id == call.id);
+        if let Some((_, directory)) = at.and_then(|at| self.running.remove(at)) {
+            return Some(directory);
+        }
+        let line = call.command.as_deref().unwrap_or_default();
+        let stays = !test_run::changes_directory(line);
+        call.directory.clone().filter(|_| stays)
+    }
+
+    /// Notes a tool that has run: it may have named another work tree, and an edit begins new work.
+    fn tool_finished(&mut self, call: &ToolCall) {
+        let edited = call.file.as_ref().filter(|_| edits(call));
+        self.named.extend(call.command.as_ref().or(edited).cloned());
+        if self.named.len() > RUNNING_KEPT {
+            self.named.pop_front();
+        }
+        if call.command.is_none() && edits(call) {
+            self.pass();
+        }
+    }
+
+    /// Notes a commit. Returns false if it was known.
+    fn note_commit(&mut self, made: &Made) -> bool {
+        if let Some(known) = self.commits.iter_mut().find(|sha| made.is(sha)) {
+            if known.len() < made.sha.len() {
+                known.clone_from(&made.sha);
+            }
+            return false;
+        }
+        self.commits.push_back(made.sha.clone());
+        if self.commits.len() > COMMITS_KEPT {
+            self.commits.pop_front();
+        }
+        true
+    }
+
+    /// Reports whether this is the test run that was seen last, seen in the other way.
+    pub(in crate::app) fn is_known(&self, by: SeenBy, total: Total, now: At) -> bool {
+        self.tests.is_some_and(|(last, seen_by, at)| {
+            last == total && seen_by != by && now.since(at) < SAME_RUN
+        })
+    }
+
+    /// Reports whether one more checkpoint may be made by an observed fact in this minute, and counts it.
+    pub(in crate::app) fn may_save(&mut self, now: At) -> bool {
+        self.saves
+            .retain(|at| now.since(*at) < Duration::from_secs(60));
+        let may = self.saves.len() < SAVES_A_MINUTE;
+        if may {
+            self.saves.push_back(now);
+        }
+        may
+    }
+
+    /// Ends the good moment, which was taken up, or turned down by a breaker: either way it is not asked for again.
+    pub(in crate::app) fn take(&mut self) {
+        if let Some(good) = self.good.take() {
+            self.taken = Some(good);
+        }
     }
 }
 
-/// Returns the directory in which the shell command of a finished call began, if that is known.
-pub fn directory_of(model: &mut Model, call: &ToolCall) -> Option<String> {
-    let running = &mut model.draft.moments.running;
-    let at = running.iter().position(|(id, _)| *id == call.id);
-    if let Some((_, directory)) = at.and_then(|at| running.remove(at)) {
-        return Some(directory);
+impl HandoffDraft {
+    /// Adds the outcomes of a shell command's test runs to what survives a reboot.
+    fn take_outcomes(&mut self, outcomes: &[TestOutcome], now: At) {
+        if outcomes.is_empty() {
+            return;
+        }
+        let total = test_run::sum_up(outcomes);
+        let is_known = |total| self.moments.is_known(SeenBy::Shell, total, now);
+        let again = total.is_some_and(is_known);
+        let tests = &mut self.signalled.test_state;
+        let before = again.then(|| tests.clone());
+        tests.apply_outcomes(outcomes);
+        if let Some(before) = before {
+            tests.keep_changes(before);
+        }
     }
-    let line = call.command.as_deref().unwrap_or_default();
-    let stays = !test_run::changes_directory(line);
-    call.directory.clone().filter(|_| stays)
+
+    /// Returns the commits on top of the earlier head that were made since, oldest first: one that was only checked out is older.
+    fn take_new_heads(&mut self, now: At) -> Vec<Made> {
+        let GitState::Facts(facts) = &self.git else {
+            return Vec::new();
+        };
+        if facts.operation.is_some() {
+            return Vec::new();
+        }
+        let head_at = &mut self.moments.head_at;
+        let Some((head, read)) = head_at.replace((facts.head.clone(), now)) else {
+            return Vec::new();
+        };
+        let since = read.wall - READING_TIME;
+        let commits = facts.commits.iter();
+        let new_here = commits.take_while(|one| head.as_ref() != Some(&one.sha) && one.at >= since);
+        let made_on = |branch: Option<&str>, one: &Commit| {
+            Made::from_report(&one.sha, branch, &one.subject, None)
+        };
+        let mut made: Vec<Made> = new_here
+            .map(|one| made_on(facts.branch.as_deref(), one))
+            .collect();
+        made.reverse();
+        let known = &self.signalled.other_trees;
+        let trees = facts.other_trees.iter();
+        for tree in trees.filter(|tree| known.contains(&tree.top)) {
+            let new = tree.commits.iter().rev().filter(|one| one.at >= since);
+            made.extend(new.map(|one| made_on(tree.branch.as_deref(), one)));
+        }
+        made
+    }
 }
 
 /// Handles a tool of the agent that has run; `printed` is the output of its shell command and `outcomes` the tests in it.
 pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes: &[TestOutcome]) {
-    let edited = call.file.as_ref().filter(|_| edits(call));
-    let named = &mut model.draft.moments.named;
-    named.extend(call.command.as_ref().or(edited).cloned());
-    if named.len() > RUNNING_KEPT {
-        named.pop_front();
-    }
+    model.draft.moments.tool_finished(call);
     let Some(command) = &call.command else {
-        if edits(call) {
-            model.draft.moments.pass();
-        }
         return;
     };
-    take_outcomes(model, outcomes);
+    model.draft.take_outcomes(outcomes, model.now);
     if let Some(total) = test_run::sum_up(outcomes) {
         let failing: Vec<String> = outcomes
             .iter()
@@ -116,21 +211,6 @@ pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes
     }
     for made in commit::find_commits(command, printed) {
         committed(model, &made);
-    }
-}
-
-/// Adds the outcomes of a shell command's test runs to what survives a reboot.
-fn take_outcomes(model: &mut Model, outcomes: &[TestOutcome]) {
-    if outcomes.is_empty() {
-        return;
-    }
-    let total = test_run::sum_up(outcomes);
-    let again = total.is_some_and(|total| is_known(model, SeenBy::Shell, total));
-    let before = model.draft.signalled.test_state.clone();
-    let tests = &mut model.draft.signalled.test_state;
-    tests.apply_outcomes(outcomes);
-    if again {
-        tests.keep_changes(before);
     }
 }
 
@@ -156,11 +236,6 @@ pub fn writes_notes(call: &ToolCall) -> bool {
     by_tool || names(&call.command)
 }
 
-/// Ends the good moment, because a prompt begins new work too.
-pub fn prompted(model: &mut Model) {
-    model.draft.moments.pass();
-}
-
 /// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
     model.draft.git = state;
@@ -172,7 +247,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
         state.other_trees.extend(trees.map(|tree| tree.top.clone()));
     }
     handoff::read_handoff_files(model);
-    let new = take_new_heads(model);
+    let new = model.draft.take_new_heads(model.now);
     if !new.is_empty() {
         let epoch = model.next_epoch();
         let heads = &mut model.draft.moments.heads;
@@ -217,53 +292,10 @@ pub fn head_unreported(model: &mut Model, epoch: u64) {
     }
 }
 
-/// Returns the commits on top of the earlier head that were made since, oldest first: one that was only checked out is older.
-fn take_new_heads(model: &mut Model) -> Vec<Made> {
-    let GitState::Facts(facts) = &model.draft.git else {
-        return Vec::new();
-    };
-    if facts.operation.is_some() {
-        return Vec::new();
-    }
-    let head_at = &mut model.draft.moments.head_at;
-    let Some((head, read)) = head_at.replace((facts.head.clone(), model.now)) else {
-        return Vec::new();
-    };
-    let since = read.wall - READING_TIME;
-    let new_here = facts
-        .commits
-        .iter()
-        .take_while(|one| head.as_ref() != Some(&one.sha) && one.at >= since);
-    let mut made: Vec<Made> = new_here
-        .map(|one| Made::from_report(&one.sha, facts.branch.as_deref(), &one.subject, None))
-        .collect();
-    made.reverse();
-    let known = &model.draft.signalled.other_trees;
-    for tree in facts
-        .other_trees
-        .iter()
-        .filter(|tree| known.contains(&tree.top))
-    {
-        let new = tree.commits.iter().rev().filter(|one| one.at >= since);
-        made.extend(
-            new.map(|one| Made::from_report(&one.sha, tree.branch.as_deref(), &one.subject, None)),
-        );
-    }
-    made
-}
-
 /// Counts a commit and returns whether a checkpoint of it is kept; `None` if the commit was known.
 pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> {
-    let moments = &mut model.draft.moments;
-    if let Some(known) = moments.commits.iter_mut().find(|sha| made.is(sha)) {
-        if known.len() < made.sha.len() {
-            known.clone_from(&made.sha);
-        }
+    if !model.draft.moments.note_commit(made) {
         return None;
-    }
-    moments.commits.push_back(made.sha.clone());
-    if moments.commits.len() > COMMITS_KEPT {
-        moments.commits.pop_front();
     }
     model.outside.counters.count_commit();
     let mut tags = vec!["git-commit".to_owned()];
@@ -293,14 +325,6 @@ pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> 
     Some(saved)
 }
 
-/// Reports whether this is the run that was seen last, seen in the other way.
-pub(in crate::app) fn is_known(model: &Model, by: SeenBy, total: Total) -> bool {
-    let last = model.draft.moments.tests;
-    last.is_some_and(|(last, seen_by, at)| {
-        last == total && seen_by != by && model.now.since(at) < SAME_RUN
-    })
-}
-
 /// Counts a test run that has ended and returns whether a checkpoint of it is kept; `None` if the run was known.
 pub(in crate::app) fn tested(
     model: &mut Model,
@@ -310,7 +334,7 @@ pub(in crate::app) fn tested(
     seconds: Option<f64>,
     failing: &[String],
 ) -> Option<bool> {
-    let known = is_known(model, by, total);
+    let known = model.draft.moments.is_known(by, total, model.now);
     model.draft.moments.tests = (!known).then_some((total, by, model.now));
     if known {
         return None;
@@ -385,7 +409,7 @@ fn seen(
     if !wanted {
         return false;
     }
-    let saves = may_save(model);
+    let saves = model.draft.moments.may_save(at);
     if saves {
         model.draft.moments.waiting.push(Waiting {
             task,
@@ -399,16 +423,6 @@ fn seen(
         tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
     }
     saves
-}
-
-pub(in crate::app) fn may_save(model: &mut Model) -> bool {
-    let (now, saves) = (model.now, &mut model.draft.moments.saves);
-    saves.retain(|at| now.since(*at) < Duration::from_secs(60));
-    if saves.len() >= SAVES_A_MINUTE {
-        return false;
-    }
-    saves.push_back(now);
-    true
 }
 
 /// Saves everything that a later session needs, and the breakpoint that it was saved for.
@@ -428,13 +442,6 @@ fn save(model: &mut Model, what: Waiting) {
 #[must_use]
 pub fn is_good(model: &Model, figure: &Figure) -> bool {
     figure.level >= Level::Critical && model.draft.moments.good.is_some() && is_safe(model)
-}
-
-/// Ends the moment, which was taken up, or turned down by a breaker: either way it is not asked for again.
-pub fn take(model: &mut Model) {
-    if let Some(good) = model.draft.moments.good.take() {
-        model.draft.moments.taken = Some(good);
-    }
 }
 
 /// Returns the reason for which the reboot was asked for, in words.

@@ -21,7 +21,12 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::unsent,
-    model::{Model, carried::Carried, draft::HandoffDraft, unsent::Unsent},
+    model::{
+        Model,
+        carried::{Carried, Keeping},
+        draft::HandoffDraft,
+        unsent::Unsent,
+    },
 };
 
 /// The time that a change may wait for others that come with it.
@@ -31,11 +36,45 @@ const KEPT_AFTER: Duration = Duration::from_millis(400);
 /// session is used.
 const ENDS_KEPT: usize = 64;
 
+impl Keeping {
+    /// Takes note of the unsent prompt that was ordered onto the disk last.
+    fn note_draft(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Effect::KeepDraft(text) = effect {
+                self.draft.clone_from(text);
+            }
+        }
+    }
+
+    /// Takes note of the unsent prompt that was found on the disk.
+    pub(in crate::app) fn draft_found(&mut self, text: &str) {
+        self.draft = Some(text.to_owned());
+    }
+
+    /// Marks the store's state of this session as not known yet: nothing is kept over it.
+    const fn wait_for(&mut self, session: SessionId) {
+        self.asked = Some(session);
+    }
+}
+
+impl HandoffDraft {
+    /// Takes over what was carried. What a human has written since stays.
+    fn take_carried(&mut self, mut carried: Carried) {
+        carried.keep_human(&self.signalled);
+        self.signalled = carried.state;
+        self.requests = carried.requests;
+        if !carried.before.is_empty() {
+            self.rewinds.prompts = carried.before;
+        }
+        self.todo.restore(carried.todo);
+    }
+}
+
 /// Has a change of the carried state kept in a moment, and what a session begins with at once: until then all of it is only under
 /// the session before, and who comes back to this one would find nothing. Called after each event.
 pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
-    note_draft(model);
+    model.draft.keeping.note_draft(&model.scratch.effects);
     let is_new = model.draft.keeping.session != Some(model.session.id);
     if is_new && change(model).is_some() {
         return keep(model);
@@ -45,20 +84,6 @@ pub fn watch(model: &mut Model) {
         model.draft.keeping.due = true;
         model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
     }
-}
-
-/// Takes note of the unsent prompt that was ordered onto the disk last.
-fn note_draft(model: &mut Model) {
-    for effect in &model.scratch.effects {
-        if let Effect::KeepDraft(text) = effect {
-            model.draft.keeping.draft.clone_from(text);
-        }
-    }
-}
-
-/// Takes note of the unsent prompt that was found on the disk.
-pub fn draft_found(model: &mut Model, text: &str) {
-    model.draft.keeping.draft = Some(text.to_owned());
 }
 
 /// Returns the order to keep the prompt box's text on disk, if that has changed. Between two sessions, and while we leave, the box
@@ -88,7 +113,7 @@ pub fn keep(model: &mut Model) {
     model.draft.keeping.due = false;
     let draft = new_draft(model);
     model.emit_all(draft);
-    note_draft(model);
+    model.draft.keeping.note_draft(&model.scratch.effects);
     if let Some(print) = change(model) {
         model.draft.keeping.kept = Some(print);
         let (session, carried) = (model.session.id, now(model));
@@ -148,19 +173,14 @@ pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId
     if known.is_none() {
         ask(model, of);
     }
-    take(model, known.unwrap_or_default());
+    model.draft.take_carried(known.unwrap_or_default());
 }
 
 /// Asks the store for what is carried of a session that this one goes on from.
 pub fn ask(model: &mut Model, of: SessionId) {
     let session = model.session.id;
-    wait_for(model, session);
+    model.draft.keeping.wait_for(session);
     model.emit(Effect::ReadCarried { of, session });
-}
-
-/// Marks the store's state of this session as not known yet: nothing is kept over it.
-pub const fn wait_for(model: &mut Model, session: SessionId) {
-    model.draft.keeping.asked = Some(session);
 }
 
 /// Takes over the store's state of a session that the agent came back to, or nothing, if it never was here.
@@ -172,7 +192,7 @@ pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carr
         Ok(carried) => {
             model.draft.keeping.asked = None;
             if let Some(carried) = carried {
-                take(model, *carried);
+                model.draft.take_carried(*carried);
             }
         }
         Err(why) => model.error(unknown(&why)),
@@ -183,17 +203,6 @@ pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carr
 #[must_use]
 pub fn unknown(why: &str) -> String {
     format!("what this session carried is not known, and nothing is kept over it: {why}")
-}
-
-/// Takes over what was carried. What a human has written since stays.
-fn take(model: &mut Model, mut carried: Carried) {
-    carried.keep_human(&model.draft.signalled);
-    model.draft.signalled = carried.state;
-    model.draft.requests = carried.requests;
-    if !carried.before.is_empty() {
-        model.draft.rewinds.prompts = carried.before;
-    }
-    model.draft.todo.restore(carried.todo);
 }
 
 /// Takes up the first session of this process, which was here before: also what a human has edited is as it was. The state was kept
@@ -211,7 +220,7 @@ pub fn take_up(
         let edits = std::mem::take(&mut carried.edits);
         carried.edited.take().zip(Some(edits))
     });
-    wait_for(model, session);
+    model.draft.keeping.wait_for(session);
     read(model, session, found);
     if let Some((body, edits)) = edited {
         handoff::keep(model, &body);

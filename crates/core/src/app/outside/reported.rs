@@ -16,7 +16,7 @@ use pitstop_transcript::Tokens;
 
 use crate::app::{
     draft::{
-        breakpoint::{SAVES_A_MINUTE, committed, is_known, may_save, tested},
+        breakpoint::{SAVES_A_MINUTE, committed, tested},
         checkpoint,
     },
     event::CallId,
@@ -61,7 +61,10 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
     let command = quote_command(body.test_command.as_deref().unwrap_or_default());
     let failing = body.failing_tests.as_deref().unwrap_or_default();
     let passing = body.passing_tests.as_deref().unwrap_or_default();
-    let again = is_known(model, SeenBy::Report, total);
+    let again = model
+        .draft
+        .moments
+        .is_known(SeenBy::Report, total, model.now);
     let run = ReportedRun {
         command: &command,
         runner: body.runner.as_deref(),
@@ -102,7 +105,7 @@ fn noted_reply(model: &mut Model, saved: Option<bool>, named: Option<String>) ->
 
 /// Saves everything with what the caller knows of the work; answered once it is kept.
 fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Option<String>) {
-    if !may_save(model) {
+    if !model.draft.moments.may_save(model.now) {
         let why = format!(
             "too many checkpoints: at most {SAVES_A_MINUTE} a minute are kept, try again later"
         );

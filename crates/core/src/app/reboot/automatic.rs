@@ -98,7 +98,7 @@ pub fn consider(model: &mut Model) {
     let breaker = breaker(model);
     note_breaker(model, breaker.filter(|_| full));
     if good {
-        breakpoint::take(model);
+        model.draft.moments.take();
     }
     let cause = if full {
         Cause::Threshold

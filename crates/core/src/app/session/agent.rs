@@ -8,7 +8,7 @@ use pitstop_transcript::{SessionId, usage::Usage};
 use crate::app::{
     autopilot::{self, RunInput},
     draft::{
-        breakpoint, carried,
+        carried,
         record::{add_late_tokens, save_iteration},
         signal, summary,
     },
@@ -61,7 +61,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             tool_finished(model, &call, &output);
         }
         AgentEvent::ToolStarted { call, .. } => {
-            breakpoint::tool_started(model, &call);
+            model.draft.moments.tool_started(&call);
             if !call.by_subagent {
                 model.session.agent.begin_call(&call);
             }

@@ -7,7 +7,6 @@ use crate::api::wire::AgentState;
 use pitstop_agent::{ToolCall, ToolOutput};
 
 use crate::app::{
-    draft::breakpoint,
     event::Ran,
     model::{Model, submission::SubmissionEvent},
     reboot::submit,
@@ -34,7 +33,7 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
             failed,
             ..ToolOutput::default()
         };
-        breakpoint::tool_started(model, &call);
+        model.draft.moments.tool_started(&call);
         turn::tool_finished(model, &call, &output);
     }
     // The first turns that are read may be those of a session that is resumed.

@@ -46,7 +46,8 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
 
 /// Begins a turn.
 pub(in crate::app) fn turn_begins(model: &mut Model) {
-    breakpoint::prompted(model);
+    // A prompt begins new work.
+    model.draft.moments.pass();
     model.session.agent.begin_turn();
     // This is not done when a turn ends: its last figure comes after that.
     model.session.guard.begin_turn();
@@ -165,7 +166,7 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         return breakpoint::tool_finished(model, call, "", &[]);
     };
     let printed = format!("{}\n{}", output.stdout, output.stderr);
-    let directory = breakpoint::directory_of(model, call);
+    let directory = model.draft.moments.directory_of(call);
     let shell = Shell {
         command: Some(command),
         directory: directory.as_deref(),
