@@ -105,7 +105,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     answer(model, event);
     settle(model);
     carried::watch(model);
-    figures::note_work(model);
+    model.session.note_work(model.now);
     tour::after(model);
     metrics::note(model, before);
     activity::log_change(model, state);
@@ -114,7 +114,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     // What was shown in the footer just now is taken down again later.
     let newest = model.view.notices.back();
     if newest.is_some_and(|notice| notice.at == at) {
-        control::notice_timer(model);
+        model.emit_all(control::notice_timer(model));
     }
     let mut effects = model.take_effects();
     autopilot::publish(model, &mut effects);
@@ -157,7 +157,10 @@ fn answer(model: &mut Model, event: Event) {
                 unsent::forget(model, &kept);
             }
         }
-        Event::Store(StoreEvent::CheckpointKept { id, kept }) => checkpoint::kept(model, id, kept),
+        Event::Store(StoreEvent::CheckpointKept { id, kept }) => {
+            let answer = model.draft.checkpoint_kept(id, kept);
+            model.emit_all(answer);
+        }
         Event::Store(StoreEvent::CarriedRead { session, found }) => {
             carried::read(model, session, found);
         }
@@ -177,7 +180,7 @@ fn answer(model: &mut Model, event: Event) {
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::PermissionAsked { call, request } => permission::asked(model, call, *request),
-        Event::HookGone(call) => permission::gone(model, call),
+        Event::HookGone(call) => model.session.permission_gone(call),
         Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
         Event::ShutdownAsked { signal } => control::quit(model, exit::INTERRUPTED, Some(signal)),
@@ -270,7 +273,10 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
         TimerId::Enter(epoch) => submit::on(model, SubmissionEvent::TimerFired(epoch)),
         TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
-        TimerId::HeldPrompt(epoch) => prompt::timer(model, epoch),
+        TimerId::HeldPrompt(epoch) => {
+            let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+            session.prompt_timer(epoch, model.now, effects);
+        }
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
         TimerId::Replay(epoch) => replay::tick(model, epoch),
@@ -286,7 +292,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Prefix => model.view.hesitated(),
         // A feature that waited for the time alone looks now, and the screen is drawn.
         TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
-        TimerId::Age => control::age_tick(model),
+        TimerId::Age => model.emit_all(control::age_timer(model)),
         TimerId::ClientWords => model.session.client.look(&mut model.scratch.effects),
         TimerId::KeepCarried => carried::keep(model),
         TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),

@@ -12,7 +12,7 @@ use crate::{
         AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad,
     },
 };
-use pitstop_base::{clean, redact::redact};
+use pitstop_base::{clean, clock::At, redact::redact};
 use pitstop_handoff::{
     PreservedState,
     preserved::{Origin, texts},
@@ -23,7 +23,7 @@ use crate::app::{
     draft::{handoff, scratchpad},
     effect::Effect,
     event::{CallId, Kept},
-    model::Model,
+    model::{Model, draft::HandoffDraft},
 };
 
 /// The tag of checkpoints that are saved without being asked for.
@@ -122,17 +122,6 @@ pub fn clear_state(model: &mut Model) {
     model.draft.cleared = Some(Box::new((model.draft.signalled.clone(), todo)));
     model.draft.signalled.clear();
     model.info("the preserved state is forgotten; undo brings it back");
-}
-
-/// Notes that something has failed: a call of a tool, a turn or the agent. The hint names how to go on.
-pub(in crate::app) fn erred(model: &mut Model, message: &str, hint: &'static str) {
-    let message = redact(message);
-    let message = clean::one_line(&message);
-    model.draft.last_error = Some(LastError {
-        message: message[..message.floor_char_boundary(ERROR_CAP)].to_owned(),
-        at: model.now.wall,
-        hint: hint.to_owned(),
-    });
 }
 
 /// Saves a checkpoint for the key.
@@ -296,27 +285,37 @@ pub fn at_reboot(model: &mut Model) {
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// Answers the caller that waits for a checkpoint once the store has taken it, or has not.
-pub fn kept(model: &mut Model, id: Uuid, kept: Kept) {
-    let saves = &mut model.draft.saves;
-    let Some(place) = saves.iter().position(|(saved, ..)| *saved == id) else {
-        return;
-    };
-    let (_, call, mut reply) = saves.remove(place);
-    let (status, message) = match &mut reply {
-        Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
-        Reply::Saved(reply) => (&mut reply.status, &mut reply.message),
-        _ => return model.emit(Effect::Answer(call, reply)),
-    };
-    match kept {
-        Kept::Durable => {}
-        Kept::Waiting(why) => {
-            "queued".clone_into(status);
-            *message = why;
-        }
-        Kept::Lost(why) => reply = Reply::Refused { why },
+impl HandoffDraft {
+    /// Notes that something has failed: a call of a tool, a turn or the agent. The hint names how to go on.
+    pub(in crate::app) fn note_error(&mut self, message: &str, hint: &'static str, now: At) {
+        let message = redact(message);
+        let message = clean::one_line(&message);
+        self.last_error = Some(LastError {
+            message: message[..message.floor_char_boundary(ERROR_CAP)].to_owned(),
+            at: now.wall,
+            hint: hint.to_owned(),
+        });
     }
-    model.emit(Effect::Answer(call, reply));
+
+    /// Returns the answer to the caller that waits for this checkpoint, now that the store has taken it, or has not.
+    pub(in crate::app) fn checkpoint_kept(&mut self, id: Uuid, kept: Kept) -> Option<Effect> {
+        let place = self.saves.iter().position(|(saved, ..)| *saved == id)?;
+        let (_, call, mut reply) = self.saves.remove(place);
+        let (status, message) = match &mut reply {
+            Reply::Checkpoint(reply) => (&mut reply.status, &mut reply.message),
+            Reply::Saved(reply) => (&mut reply.status, &mut reply.message),
+            _ => return Some(Effect::Answer(call, reply)),
+        };
+        match kept {
+            Kept::Durable => {}
+            Kept::Waiting(why) => {
+                "queued".clone_into(status);
+                *message = why;
+            }
+            Kept::Lost(why) => reply = Reply::Refused { why },
+        }
+        Some(Effect::Answer(call, reply))
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::{
+    api::wire::AgentState,
     app::event::{CallId, TranscriptFacts},
     guard::{Guard, GuardSettings, Source},
     lineage::IterationId,
@@ -139,6 +140,18 @@ impl Session {
     #[must_use]
     pub fn used(&self, now: At) -> Option<Tokens> {
         self.guard.figure(now).map(|figure| figure.used)
+    }
+
+    /// Notes whether the agent works now: the growth per minute is that of its work, not of the time that passes.
+    pub(in crate::app) fn note_work(&mut self, now: At) {
+        self.guard
+            .note_work(now, self.agent.state == AgentState::Busy);
+    }
+
+    /// Takes over the cost of the session so far, in US dollars, as the client reports it.
+    pub(in crate::app) fn cost_reported(&mut self, total: f64) {
+        self.costs.observe(total);
+        self.spending.observe_cost(self.id, total);
     }
 
     /// Takes in what was read of the transcript; returns the facts before.

@@ -263,27 +263,26 @@ pub fn expire_notices(model: &mut Model) {
         return;
     }
     model.view.expire_notices(model.now, NOTICE_TIME);
-    notice_timer(model);
+    model.emit_all(notice_timer(model));
 }
 
-/// Sets the timer for the notice that goes next.
-pub fn notice_timer(model: &mut Model) {
-    if let Some(notice) = model.view.notices.front() {
-        let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
-        let left = left + Duration::from_millis(10);
-        model.emit(Effect::SetTimer(TimerId::Notice, left));
-    }
+/// Returns the timer for the notice that goes next.
+#[must_use]
+pub fn notice_timer(model: &Model) -> Option<Effect> {
+    let notice = model.view.notices.front()?;
+    let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
+    let left = left + Duration::from_millis(10);
+    Some(Effect::SetTimer(TimerId::Notice, left))
 }
 
-/// Sets the timer for the age of the figure on the screen: by the second while it is young, then by the minute, so that an idle
+/// Returns the timer for the age of the figure on the screen: by the second while it is young, then by the minute, so that an idle
 /// supervisor hardly ever wakes up.
-pub fn age_tick(model: &mut Model) {
-    let Some(figure) = model.session.guard.figure(model.now) else {
-        return;
-    };
+#[must_use]
+pub fn age_timer(model: &Model) -> Option<Effect> {
+    let figure = model.session.guard.figure(model.now)?;
     let step = match figure.age.as_secs() {
         0..10 => 1,
         seconds => 60 - seconds % 60,
     };
-    model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)));
+    Some(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)))
 }

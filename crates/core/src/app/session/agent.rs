@@ -18,7 +18,7 @@ use crate::app::{
     reboot::{self, in_place, trim},
     session::{
         activity, compaction, daemon,
-        figures::{compacted, cost_reported, figures_changed, observe, report_taken},
+        figures::{compacted, figures_changed, observe, report_taken},
         hookless, human, rewind,
         turn::{prompted, stop_reported, tool_finished, turn_failed},
     },
@@ -33,7 +33,8 @@ pub fn said(model: &mut Model, event: AgentEvent) {
     follow(model, &event);
     if event.session() != Some(model.session.id) {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
-        return daemon::another_spoke(model, &event);
+        let asks = model.session.agent.daemon.another_spoke(&event);
+        return model.emit_all(asks);
     }
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
@@ -147,7 +148,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
     };
     if let (Some(session), Some(path)) = (event.session(), path)
         && session == model.session.id
-        && let Some(path) = daemon::written(model, event, path)
+        && let Some(path) = model.session.agent.daemon.written(event, path)
     {
         model.emit(Effect::FollowTranscript { session, path });
     }
@@ -223,7 +224,7 @@ fn status_line(model: &mut Model, line: &StatusLine) {
         model.session.agent.model_id = Some(id.clone());
     }
     if let Some(cost) = line.cost_usd {
-        cost_reported(model, cost);
+        model.session.cost_reported(cost);
     }
     let observe_in = |used| observe(model, used, line.window, Source::StatusLine);
     let taken = line.usage.map(Usage::context).is_some_and(observe_in);

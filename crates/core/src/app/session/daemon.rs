@@ -17,7 +17,11 @@ use pitstop_transcript::SessionId;
 use crate::app::{
     effect::Effect,
     event::{Exit, TimerId},
-    model::{Model, attempt::AttemptEvent, daemon::Held},
+    model::{
+        Model,
+        attempt::AttemptEvent,
+        daemon::{DaemonState, Held},
+    },
     reboot,
 };
 
@@ -52,26 +56,24 @@ pub fn forked(model: &mut Model, to: SessionId) {
     reboot::moved(model);
 }
 
-/// Returns the transcript that an event names, if it is to be followed.
-pub fn written(model: &mut Model, event: &AgentEvent, path: String) -> Option<String> {
-    let daemon = &mut model.session.agent.daemon;
-    daemon.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
-    (!daemon.unwritten).then_some(path)
-}
-
-/// Handles a report of another session by our hooks. After the agent view was seen it may be ours under its new id.
-pub fn another_spoke(model: &mut Model, event: &AgentEvent) {
-    let known = &mut model.session.agent.daemon;
-    let Some(session) = event.session() else {
-        return;
-    };
-    let settled = known.sessions.is_empty() || known.sessions.contains(&session);
-    if settled || known.asked.contains(&session) || known.asked.len() >= ASKED_CAP {
-        return;
+impl DaemonState {
+    /// Returns the transcript that an event names, if it is to be followed.
+    pub(in crate::app) fn written(&mut self, event: &AgentEvent, path: String) -> Option<String> {
+        self.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
+        (!self.unwritten).then_some(path)
     }
-    known.asked.push(session);
-    let from = known.sessions.clone();
-    model.emit(Effect::FindMoved { from });
+
+    /// Handles a report of another session by our hooks. After the agent view was seen it may be ours under its new id.
+    pub(in crate::app) fn another_spoke(&mut self, event: &AgentEvent) -> Option<Effect> {
+        let session = event.session()?;
+        let settled = self.sessions.is_empty() || self.sessions.contains(&session);
+        if settled || self.asked.contains(&session) || self.asked.len() >= ASKED_CAP {
+            return None;
+        }
+        self.asked.push(session);
+        let from = self.sessions.clone();
+        Some(Effect::FindMoved { from })
+    }
 }
 
 /// Takes over a session that the daemon runs as a fork of ours.

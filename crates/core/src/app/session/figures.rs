@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::{
-    api::wire::AgentState,
     config::{Config, GuardConfig},
     guard::{
         Crossing, GuardSettings, Reading, Source,
@@ -83,12 +82,6 @@ pub(in crate::app) fn observe(
     taken
 }
 
-/// Notes whether the agent works now: the growth per minute is that of its work, not of the time that passes.
-pub(in crate::app) fn note_work(model: &mut Model) {
-    let works = model.session.agent.state == AgentState::Busy;
-    model.session.guard.note_work(model.now, works);
-}
-
 /// Takes in an estimate.
 pub fn estimated(model: &mut Model, reading: Reading) {
     observe(model, reading.used, reading.window, reading.source);
@@ -162,8 +155,9 @@ pub fn settings_read(model: &mut Model, settings: CompactionSettings) {
         let why = || on_the_fly::PASSED_OVER.to_owned();
         model.session.agent.unanswered.get_or_insert_with(why);
     }
-    let moved = model.session.client_settings_read(settings);
-    lines_moved(model, moved);
+    if model.session.client_settings_read(settings) {
+        figures_changed(model);
+    }
 }
 
 /// Takes in the client's footer, which shows how near its limit is.
@@ -172,35 +166,24 @@ pub fn client_said(model: &mut Model, words: Words) {
         return;
     }
     let (session, effects) = (&mut model.session, &mut model.scratch.effects);
-    let moved = session.client_words_read(words, model.now, effects);
-    lines_moved(model, moved);
+    if session.client_words_read(words, model.now, effects) {
+        figures_changed(model);
+    }
 }
 
 /// Handles the client's report that it has compacted.
 pub fn compacted(model: &mut Model) {
     compaction::finished(model);
-    let moved = model.session.learn_announced_limit();
-    lines_moved(model, moved);
-    save_iteration(model);
-}
-
-fn lines_moved(model: &mut Model, moved: bool) {
-    if moved {
+    if model.session.learn_announced_limit() {
         figures_changed(model);
     }
-}
-
-/// Takes over the cost of the session so far, in US dollars, as the client reports it.
-pub(in crate::app) fn cost_reported(model: &mut Model, total: f64) {
-    let session = &mut model.session;
-    session.costs.observe(total);
-    session.spending.observe_cost(session.id, total);
+    save_iteration(model);
 }
 
 /// Takes over the bridge's report of how full the window is.
 pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
     if let Some(cost) = usage.cost_usd {
-        cost_reported(model, cost);
+        model.session.cost_reported(cost);
     }
     let (window, source) = (Some(usage.window), Source::Bridge);
     let observe_in = |used| observe(model, used, window, source);

@@ -8,7 +8,7 @@ use pitstop_agent::{AgentEvent, PermissionRequest};
 
 use crate::app::{
     event::CallId,
-    model::{Model, activity::Permission},
+    model::{Model, activity::Permission, session::Session},
     refusal::Refusal,
     session::agent,
 };
@@ -45,15 +45,17 @@ fn release(model: &mut Model, call: Option<CallId>) {
     }
 }
 
-/// Takes in that a hook has gone before it was answered.
-pub fn gone(model: &mut Model, call: CallId) {
-    let question = model.session.agent.activity.question.as_mut();
-    if let Some(permission) = question.and_then(|one| one.permission.as_mut())
-        && permission.call == Some(call)
-    {
-        permission.call = None;
+impl Session {
+    /// Takes in that a hook has gone before it was answered.
+    pub(in crate::app) fn permission_gone(&mut self, call: CallId) {
+        let question = self.agent.activity.question.as_mut();
+        if let Some(permission) = question.and_then(|one| one.permission.as_mut())
+            && permission.call == Some(call)
+        {
+            permission.call = None;
+        }
+        self.held_permission.take_if(|held| *held == call);
     }
-    model.session.held_permission.take_if(|held| *held == call);
 }
 
 /// Answers the permission for a person.

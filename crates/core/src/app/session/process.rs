@@ -8,7 +8,7 @@ use pitstop_transcript::SessionId;
 
 use crate::app::{
     autopilot,
-    draft::{checkpoint, handoff, record::save_iteration},
+    draft::{handoff, record::save_iteration},
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
@@ -95,7 +95,9 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
         EndReason::Natural
     } else {
         let hint = "start pitstop: it resumes the session, or restores this in a fresh one";
-        checkpoint::erred(model, &format!("the agent has ended: {exit}"), hint);
+        model
+            .draft
+            .note_error(&format!("the agent has ended: {exit}"), hint, model.now);
         note_end(model, None);
         EndReason::Crash
     };

@@ -12,13 +12,17 @@ use std::time::Duration;
 
 use crate::config::ColdCache;
 use pitstop_agent::bridge::{Decision, QuestionId};
+use pitstop_base::clock::At;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
     cold_cache,
     effect::Effect,
     event::TimerId,
-    model::{Model, session::HeldPrompt},
+    model::{
+        Model,
+        session::{HeldPrompt, Session},
+    },
 };
 
 /// The interval at which the time that is left is shown again.
@@ -34,7 +38,7 @@ pub fn configure(model: &mut Model) {
         model.emit(Effect::AskOfPrompts(asks));
     }
     if !asks {
-        send(model);
+        model.session.send_prompt(&mut model.scratch.effects);
     }
 }
 
@@ -56,7 +60,7 @@ pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, text: String
         model.emit(Effect::AnswerQuestion { id, decision });
         return;
     }
-    send(model);
+    model.session.send_prompt(&mut model.scratch.effects);
     let epoch = model.next_epoch();
     model.session.held_prompt = Some(HeldPrompt {
         id,
@@ -67,39 +71,37 @@ pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, text: String
     model.emit(Effect::SetTimer(TimerId::HeldPrompt(epoch), TICK));
 }
 
-/// Sends the prompt that is held once its time is over.
-pub fn timer(model: &mut Model, epoch: u64) {
-    let Some(held) = model
-        .session
-        .held_prompt
-        .as_ref()
-        .filter(|held| held.epoch == epoch)
-    else {
-        return;
-    };
-    let left = held.until.saturating_sub(model.now.since_start);
-    if left.is_zero() {
-        send(model);
-    } else {
-        model.emit(Effect::SetTimer(TimerId::HeldPrompt(epoch), left.min(TICK)));
+impl Session {
+    /// Has the prompt that is held sent as it is; returns whether one was.
+    pub(in crate::app) fn send_prompt(&mut self, effects: &mut Vec<Effect>) -> bool {
+        self.decide_prompt(Decision::Client, effects)
     }
-}
 
-/// Has the prompt that is held sent as it is; returns whether one was.
-pub fn send(model: &mut Model) -> bool {
-    decide(model, Decision::Client)
-}
+    /// Has the prompt that is held put back into the prompt box; returns whether one was.
+    pub(in crate::app) fn put_prompt_back(&mut self, effects: &mut Vec<Effect>) -> bool {
+        let why = WHY.to_owned();
+        self.decide_prompt(Decision::Skip { why }, effects)
+    }
 
-/// Has the prompt that is held put back into the prompt box; returns whether one was.
-pub fn put_back(model: &mut Model) -> bool {
-    let why = WHY.to_owned();
-    decide(model, Decision::Skip { why })
-}
+    fn decide_prompt(&mut self, decision: Decision, effects: &mut Vec<Effect>) -> bool {
+        let Some(HeldPrompt { id, .. }) = self.held_prompt.take() else {
+            return false;
+        };
+        effects.push(Effect::AnswerQuestion { id, decision });
+        true
+    }
 
-fn decide(model: &mut Model, decision: Decision) -> bool {
-    let Some(HeldPrompt { id, .. }) = model.session.held_prompt.take() else {
-        return false;
-    };
-    model.emit(Effect::AnswerQuestion { id, decision });
-    true
+    /// Sends the prompt that is held once its time is over: the timer of this epoch has run out.
+    pub(in crate::app) fn prompt_timer(&mut self, epoch: u64, now: At, effects: &mut Vec<Effect>) {
+        let held = self.held_prompt.as_ref();
+        let Some(held) = held.filter(|held| held.epoch == epoch) else {
+            return;
+        };
+        let left = held.until.saturating_sub(now.since_start);
+        if left.is_zero() {
+            self.send_prompt(effects);
+        } else {
+            effects.push(Effect::SetTimer(TimerId::HeldPrompt(epoch), left.min(TICK)));
+        }
+    }
 }

@@ -149,7 +149,8 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         let named = call.command.as_deref().unwrap_or(named.trim_end());
         let said = format!("{}\n{}", output.stderr, output.stdout);
         let hint = "mend its cause, then try it again";
-        checkpoint::erred(model, &format!("{named}: {}", said.trim()), hint);
+        let message = format!("{named}: {}", said.trim());
+        model.draft.note_error(&message, hint, model.now);
     }
     let command = call.command.as_deref();
     model.reboot.progress.tool_ran(&call.name, command, failed);
@@ -190,7 +191,9 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
         Failure::Service => "wait a moment, then send the prompt again",
         Failure::Other => "see what the agent's screen says, then send the prompt again",
     };
-    checkpoint::erred(model, &format!("the turn failed: {message}"), hint);
+    model
+        .draft
+        .note_error(&format!("the turn failed: {message}"), hint, model.now);
     checkpoint::after_turn(model);
     if failure == Failure::ContextLimit {
         return window_is_full(model);

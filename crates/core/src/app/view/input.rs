@@ -24,7 +24,7 @@ use crate::app::{
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
-    session::{prompt, suspend, turn},
+    session::{suspend, turn},
     view::{
         copy, editing, external,
         focus::{leave_editors, set_focus},
@@ -184,8 +184,8 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
 /// Decides about a prompt that is held, if this key does.
 fn decides_prompt(model: &mut Model, key: &KeyEvent) -> bool {
     match (key.code, key.modifiers.is_empty()) {
-        (KeyCode::Enter, true) => prompt::send(model),
-        (KeyCode::Esc, true) => prompt::put_back(model),
+        (KeyCode::Enter, true) => model.session.send_prompt(&mut model.scratch.effects),
+        (KeyCode::Esc, true) => model.session.put_prompt_back(&mut model.scratch.effects),
         _ => false,
     }
 }
@@ -215,7 +215,7 @@ pub fn act(model: &mut Model, action: Action) {
         Action::History => toggle_focus(model, Focus::History),
         Action::Reboot => {
             leave_editors(model);
-            prompt::put_back(model);
+            model.session.put_prompt_back(&mut model.scratch.effects);
             show_refusal(reboot::request(model, Cause::Key, true), model);
         }
         Action::Defer => show_refusal(reboot::cancel(model, true), model),
