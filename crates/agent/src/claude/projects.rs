@@ -51,9 +51,11 @@ pub fn work_place(cwd: &Path, transcript: &Path) -> Option<PathBuf> {
     match (own, linked) {
         (Some(own), linked) => Some(linked.map_or(own, |(place, _)| place).to_owned()),
         (None, Some((place, git))) => {
-            let mut trees = work_trees(&git);
-            let is_its = trees.any(|tree| named_above(&tree, transcript).is_some());
-            is_its.then(|| place.to_owned())
+            let name = directory_name(transcript)?;
+            let is_its = |tree: PathBuf| {
+                named_above(&tree, transcript).is_some() || is_named_below(&tree, name)
+            };
+            work_trees(&git).any(is_its).then(|| place.to_owned())
         }
         (None, None) => None,
     }
@@ -97,8 +99,30 @@ pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
 
 /// Returns the directory at or above `cwd` whose transcripts lie beside this transcript.
 fn named_above<'a>(cwd: &'a Path, transcript: &Path) -> Option<&'a Path> {
-    let name = transcript.parent()?.file_name()?.to_str()?;
+    let name = directory_name(transcript)?;
     cwd.ancestors().find(|above| project_slug(above) == name)
+}
+
+/// Returns the name of the client's directory that a transcript lies in.
+fn directory_name(transcript: &Path) -> Option<&str> {
+    transcript.parent()?.file_name()?.to_str()
+}
+
+/// Reports whether this is the name of a directory at or below `top`: a session may have been begun in a subdirectory.
+fn is_named_below(top: &Path, name: &str) -> bool {
+    let slug = project_slug(top);
+    // The name of a directory goes on from the name of the one above it, as far as it is not cut.
+    let goes_on = match name.strip_prefix(slug.as_str()) {
+        Some("") => return true,
+        Some(rest) => rest.starts_with('-'),
+        None => slug.len() > LONGEST && name.get(..LONGEST) == slug.get(..LONGEST),
+    };
+    let below = || fs::read_dir(top).into_iter().flatten().flatten();
+    goes_on
+        && below().any(|entry| {
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_directory && is_named_below(&entry.path(), name)
+        })
 }
 
 /// Returns a project's directory with the work trees that lie in its repository, where the client makes its own.
@@ -176,7 +200,23 @@ mod tests {
         link("main", "one", absolute.to_str().unwrap());
         link("main", "two", "../main/.git/worktrees/two");
         link("foreign", "three", "../foreign/.git/worktrees/three");
-        for own in ["main", "one"] {
+        let deep = format!("main/{}", "sehr tief/".repeat(25));
+        for below in ["main/a b/ü", "one/東京/src", "main/.x", deep.as_str()] {
+            fs::create_dir_all(at(below)).unwrap();
+        }
+        // A path beside the repository goes on from its name, too.
+        fs::create_dir_all(at("main-x")).unwrap();
+        let beside = Path::new("/c").join(project_slug(&at("main-x")));
+        assert_eq!(work_place(&at("two/src"), &beside.join("s.jsonl")), None);
+        let own = [
+            "main",
+            "one",
+            "main/a b/ü",
+            "one/東京/src",
+            "main/.x",
+            deep.trim_end_matches('/'),
+        ];
+        for own in own {
             let transcript = Path::new("/c").join(project_slug(&at(own))).join("s.jsonl");
             let place = |cwd: &Path| work_place(cwd, &transcript);
             assert_eq!(place(&at("one/src")), Some(at("one")), "{own}");
