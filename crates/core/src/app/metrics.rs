@@ -7,11 +7,7 @@ use crate::{
     lineage::{IterationId, journal::Step},
 };
 
-use crate::app::{
-    effect::Effect,
-    facts::spent,
-    model::{Model, reboot::RebootOutcome},
-};
+use crate::app::{effect::Effect, facts::spent, model::Model};
 
 /// The number of turns of an iteration.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +28,6 @@ pub fn note(model: &mut Model, before: TurnCount) {
     let effects = model.scratch.effects.iter();
     let saves = effects.filter(|effect| matches!(effect, Effect::SaveCheckpoint(_)));
     model.outside.counters.count_work(ended, saves.count());
-}
-
-/// Counts a reboot that has ended.
-pub fn reboot_ended(model: &mut Model, outcome: RebootOutcome) {
-    if let Some(attempt) = &model.reboot.attempt {
-        model.outside.counters.count_reboot(attempt.cause, outcome);
-    }
 }
 
 /// Returns the figures for monitoring.

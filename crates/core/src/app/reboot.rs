@@ -40,10 +40,11 @@ mod timing;
 use crate::{
     api::wire::AgentState,
     lineage::{
-        Cause, IterationId, Way,
+        Cause, IterationId, RunId, Way,
         journal::{JournalEntry, Step},
     },
 };
+use pitstop_base::clock::At;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
@@ -57,6 +58,7 @@ use crate::app::{
         attempt::AttemptEvent,
         reading::Reading,
         reboot::{Phase, Prepared, Proof, RebootOutcome, Replaced},
+        session::Session,
         trim::Preview,
         unsent::OnDisk,
     },
@@ -71,7 +73,7 @@ use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner, wish};
 pub use steps::advance;
-use steps::{end_attempt, enter, finish, waiting};
+use steps::{End, end, enter, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -125,9 +127,9 @@ impl Attempt {
         }
     }
 
-    fn entry(&self, model: &Model, step: Step) -> JournalEntry {
+    fn entry(&self, run: &RunId, session: &Session, now: At) -> JournalEntry {
         let handoff = self.handoff.as_ref();
-        let process = model.session.agent.process.clone();
+        let process = session.agent.process.clone();
         let (old_agent, new_agent) = if self.has_spawned() {
             (None, process)
         } else {
@@ -135,9 +137,9 @@ impl Attempt {
         };
         JournalEntry {
             reboot_id: self.id,
-            run: model.run().clone(),
-            iteration: model.session.iteration(),
-            step,
+            run: run.clone(),
+            iteration: session.iteration(),
+            step: self.step(),
             way: self.kind.way(),
             old_session: Some(self.old),
             new_session: Some(self.next()),
@@ -147,7 +149,7 @@ impl Attempt {
             old_agent,
             new_agent,
             cause: self.cause,
-            at: model.now.wall,
+            at: now.wall,
             outcome: self.failure.clone(),
         }
     }
@@ -221,7 +223,7 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
         if !attempt.awaits_proof() {
             return Err(Refusal::UnderWay(attempt.step()));
         }
-        finish(model, false);
+        end(model, End::Finished { warmed_up: false });
         // What is still to be typed was for this session.
         model.session.submission.abandon();
     }
@@ -425,7 +427,7 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
         model.scratch.taken_over = Some("your cancel");
     }
     if model.reboot.attempt.is_some() && !on_the_fly::take_back(model, outcome) {
-        end_attempt(model, outcome, None);
+        end(model, End::Unfinished(outcome, None));
     }
     Ok(())
 }
@@ -503,7 +505,8 @@ pub fn abandon(model: &mut Model) {
     model.view.close(Overlay::Review);
     let attempt = model.reboot.attempt.as_ref();
     if attempt.is_some_and(Attempt::is_harmless) {
-        end_attempt(model, RebootOutcome::Cancelled, Some("quit"));
+        let why = Some("quit".to_owned());
+        end(model, End::Unfinished(RebootOutcome::Cancelled, why));
     } else {
         model.reboot.attempt = None;
     }

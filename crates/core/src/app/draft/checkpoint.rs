@@ -274,12 +274,7 @@ pub fn after_turn(model: &mut Model) {
 }
 
 /// Saves the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
-pub fn at_reboot(model: &mut Model) {
-    let attempt = model.reboot.attempt.as_ref();
-    let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
-        return;
-    };
-    let context = handoff.text.clone();
+pub fn at_reboot(model: &mut Model, context: String) {
     let id = next_id(model);
     let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));

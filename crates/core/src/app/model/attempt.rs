@@ -1,15 +1,15 @@
 //! The facts that the reboot under way takes in. Its next step follows from them once all features look again at what is true.
 
-use std::mem::discriminant;
+use std::{collections::BTreeMap, mem::discriminant};
 
 use pitstop_agent::bridge::{Decision, OrderId};
-use pitstop_base::clean;
-use pitstop_handoff::Handoff;
-use pitstop_transcript::SessionId;
+use pitstop_base::{clean, clock::At};
+use pitstop_handoff::{Handoff, PreservedState};
+use pitstop_transcript::{SessionId, Tokens};
 
 use crate::{
     app::effect::Effect,
-    lineage::{TrimRecord, journal::Step},
+    lineage::{RebootRecord, TrimRecord, journal::Step},
 };
 
 use super::{
@@ -66,13 +66,6 @@ impl Reboot {
         }
     }
 
-    /// Takes the approval back: the reboot is announced again.
-    pub(in crate::app) const fn withdraw_approval(&mut self) {
-        if let Some(attempt) = &mut self.attempt {
-            attempt.approved = None;
-        }
-    }
-
     /// Goes on within the phase that it is in, which is in the journal already.
     pub(in crate::app) fn go_on(&mut self, phase: Phase) {
         let attempt = self.attempt.as_mut();
@@ -109,11 +102,8 @@ impl Reboot {
         }
     }
 
-    /// Notes how the attempt ends: the reason if it did not complete. Returns the unsent prompt that was written to disk for it.
-    pub(in crate::app) fn close(&mut self, why: Option<&str>) -> OnDisk {
-        let Some(attempt) = &mut self.attempt else {
-            return OnDisk::Nothing;
-        };
+    /// Notes how an attempt ends: the reason if it did not complete. Returns the unsent prompt that was written to disk for it.
+    pub(in crate::app) fn close(&mut self, attempt: &mut Attempt, why: Option<&str>) -> OnDisk {
         // If we were killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
         if attempt.beside != OnDisk::Nothing {
             self.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
@@ -155,11 +145,9 @@ impl Reboot {
         ended.map(|(_, kept)| kept)
     }
 
-    /// Lets the client continue in its own way, if it waits in a compaction. A reboot under review goes on as any other.
+    /// Lets the client continue in its own way, as [`Attempt::let_client_go`] does.
     pub(in crate::app) fn let_client_go(&mut self) -> Option<Effect> {
-        let held = self.attempt.as_mut()?.held.take_if(|held| !held.answered)?;
-        let (id, decision) = (held.id, Decision::Client);
-        Some(Effect::AnswerQuestion { id, decision })
+        self.attempt.as_mut()?.let_client_go()
     }
 
     /// Gives the client the handoff, if it waits for one in a compaction.
@@ -192,6 +180,63 @@ impl Reboot {
 }
 
 impl Attempt {
+    /// Begins a phase. Returns whether its step is to be written to the journal, until which nothing follows from it.
+    pub(in crate::app) fn enter(&mut self, phase: Phase, now: At) -> bool {
+        // What is armed again is announced again.
+        if phase == Phase::Armed {
+            self.approved = None;
+        }
+        self.entered.push((phase.step(), now));
+        self.phase = phase;
+        let is_written = self.kind.is_reboot();
+        self.journaled = !is_written;
+        is_written
+    }
+
+    /// Lets the client continue in its own way, if it waits in a compaction. A reboot under review goes on as any other.
+    pub(in crate::app) fn let_client_go(&mut self) -> Option<Effect> {
+        let held = self.held.take_if(|held| !held.answered)?;
+        let (id, decision) = (held.id, Decision::Client);
+        Some(Effect::AnswerQuestion { id, decision })
+    }
+
+    /// Returns the record of this reboot in an iteration: how long each step from the approval on took, and what was sent.
+    pub(in crate::app) fn record(
+        &self,
+        new_session: SessionId,
+        preserved: &PreservedState,
+        now: At,
+    ) -> RebootRecord {
+        let handoff = self.handoff.as_ref();
+        let in_place = handoff.filter(|_| self.kind.replaces());
+        let sent = handoff.filter(|_| self.kind != Kind::Trim);
+        let mut transition_time_ms = BTreeMap::new();
+        let ends = self.entered.iter().skip(1).map(|(_, at)| *at);
+        for ((step, at), end) in self.entered.iter().zip(ends.chain([now])) {
+            if !matches!(step, Step::Armed | Step::Drafting | Step::Review) {
+                let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
+                *transition_time_ms.entry(*step).or_default() += ms;
+            }
+        }
+        // A checkpoint that was saved without a supervisor has no session.
+        let has_old = self.kind.replaces() || self.old != new_session;
+        RebootRecord {
+            old_session: has_old.then_some(self.old),
+            new_session: Some(new_session),
+            way: self.kind.way(),
+            nonce: in_place.map(|handoff| handoff.marker.nonce.clone()),
+            trim: self.trimmed,
+            cause: self.cause,
+            transition_time_ms,
+            handoff_bytes: sent.map_or(0, |handoff| handoff.bytes() as u64),
+            handoff_tokens: sent.map_or(Tokens(0), Handoff::tokens),
+            verified: self.is_proven(),
+            warmed_up: false,
+            approved_from: self.approved_from.clone(),
+            preserved_state: serde_json::to_value(preserved).ok(),
+        }
+    }
+
     fn on(&mut self, event: AttemptEvent) {
         let begun = self.has_begun();
         match (event, &mut self.phase) {

@@ -25,7 +25,7 @@ use pitstop_transcript::Tokens;
 
 use super::{
     Approval, approve, on_the_fly, request,
-    steps::end_attempt,
+    steps::{End, end},
     timing::{cuts, is_answer_due, is_free, refused},
 };
 use crate::app::{
@@ -227,7 +227,7 @@ pub(super) fn withdraw(model: &mut Model, why: &str) {
     if on_the_fly::take_back(model, RebootOutcome::Withdrawn) {
         return;
     }
-    end_attempt(model, RebootOutcome::Withdrawn, None);
+    end(model, End::Unfinished(RebootOutcome::Withdrawn, None));
     // Nothing went wrong.
     model.reboot.failure = None;
 }

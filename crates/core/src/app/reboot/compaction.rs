@@ -23,7 +23,7 @@ use pitstop_transcript::SessionId;
 use super::{
     Approval, Attempt, Kind, approve,
     automatic::breaker,
-    steps::{end_attempt, enter},
+    steps::{self, End, enter},
 };
 use crate::app::{
     effect::Effect,
@@ -160,7 +160,8 @@ pub fn timer(model: &mut Model, epoch: u64) {
 /// Ends the attempt, after which the client goes on.
 fn end(model: &mut Model) {
     model.view.close(Overlay::Review);
-    end_attempt(model, RebootOutcome::Failed, Some("left to the client"));
+    let why = Some("left to the client".to_owned());
+    steps::end(model, End::Unfinished(RebootOutcome::Failed, why));
 }
 
 /// Handles the stop of a turn in which the client compacts, and of the compaction with it.

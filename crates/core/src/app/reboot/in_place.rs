@@ -20,12 +20,11 @@ use pitstop_agent::{
 };
 
 use super::{
-    moment, on_the_fly, prepare,
-    steps::{enter, roll_back, verify_timer, waiting},
+    on_the_fly,
+    steps::{End, end, enter, roll_back, verify_timer, waiting},
     submit,
 };
 use crate::app::{
-    draft::checkpoint,
     effect::Effect,
     event::TranscriptFacts,
     facts::{
@@ -92,7 +91,7 @@ pub(super) fn judge(model: &mut Model) -> bool {
         take_fresh(model, &why);
         return true;
     }
-    prepare::refuse(model, &why);
+    end(model, End::Refused(why));
     false
 }
 
@@ -111,8 +110,6 @@ fn take_fresh(model: &mut Model, why: &str) {
 /// Goes ahead: the order is given once the phase is on disk.
 pub(super) fn begin(model: &mut Model) {
     enter(model, Phase::Replacing(Replacing::Pending));
-    model.emit(moment::begin());
-    checkpoint::at_reboot(model);
 }
 
 /// Does the next step of a replacement from how far it has come.
@@ -157,7 +154,7 @@ pub(super) fn refused(model: &mut Model, why: &str) {
     if why == TURN_RUNS && !is_by_auto(model) && !held && !goes_on_the_fly(model) {
         return enter(model, waiting());
     }
-    prepare::refuse(model, &format!("nothing was changed: {why}"));
+    end(model, End::Refused(format!("nothing was changed: {why}")));
 }
 
 fn order(model: &mut Model) {
@@ -216,7 +213,7 @@ fn await_sign(model: &mut Model, order: Option<OrderId>) {
 
 fn verify(model: &mut Model) {
     let attempt = model.reboot.attempt.as_ref();
-    let timer = attempt.map(|one| verify_timer(model, one.epoch));
+    let timer = attempt.map(|one| verify_timer(&model.config.reboot, one.epoch));
     model.emit_all(timer);
 }
 
@@ -251,10 +248,11 @@ fn follow_order(model: &mut Model, ended: &EndedOrder) {
     };
     match &ended.end {
         // A client that has not asked for the text has not put it in.
-        OrderEnd::Answered(Outcome::Replaced { .. }) if !handed_out => prepare::refuse(
-            model,
-            "the client has summarized its conversation itself, and the handoff is not in it",
-        ),
+        OrderEnd::Answered(Outcome::Replaced { .. }) if !handed_out => {
+            let why =
+                "the client has summarized its conversation itself, and the handoff is not in it";
+            end(model, End::Refused(why.to_owned()));
+        }
         OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(model),
         OrderEnd::Answered(Outcome::Lowered) if handed_out => {}
         OrderEnd::Answered(Outcome::Lowered) => on_the_fly::lowered(model, id),
@@ -349,5 +347,4 @@ pub fn replaced(model: &mut Model) {
         proof: Proof::Awaited,
     };
     enter(model, Phase::Verifying(agent));
-    verify(model);
 }

@@ -41,46 +41,38 @@ pub(in crate::app) fn figure_came(model: &mut Model) {
     }
 }
 
-/// Shows that a reboot is done, after `took_ms` milliseconds; `items` is true if a handoff has carried items over.
-pub fn done(model: &mut Model, took_ms: u64, items: bool) -> Effect {
-    let attempt = model.reboot.attempt.as_ref();
-    let iterations = model.lineage.iterations().iter();
-    let ended = attempt.and_then(|attempt| {
-        let mut ended = iterations.filter(|one| one.iteration == attempt.from);
-        ended.next()?.tokens_at_end.or(attempt.used)
-    });
-    let outcome = Outcome::Done {
+/// Returns the card of a reboot that is done, after `took_ms` milliseconds; `items` is true if a handoff has carried items over.
+pub(super) fn done(model: &Model, attempt: &Attempt, took_ms: u64, items: bool) -> Outcome {
+    let mut iterations = model.lineage.iterations().iter();
+    let ended = iterations.find(|one| one.iteration == attempt.from);
+    Outcome::Done {
         took_ms,
-        before: ended,
-        after: match attempt.and_then(|attempt| attempt.trimmed) {
+        before: ended.and_then(|ended| ended.tokens_at_end.or(attempt.used)),
+        after: match attempt.trimmed {
             Some(trimmed) => Some(trimmed.tokens_after),
             None => fresh_tokens(model),
         },
         items: items.then(|| carried(&model.draft.preserved)),
-        proven: attempt.is_some_and(Attempt::is_proven),
-    };
-    show(model, outcome)
+        proven: attempt.is_proven(),
+    }
 }
 
-/// Shows that a reboot was given up, and the old session goes on.
-pub fn failed(model: &mut Model, why: &str, resumed: bool) -> Effect {
-    let attempt = model.reboot.attempt.as_ref();
-    let steps = attempt.into_iter().flat_map(|attempt| &attempt.entered);
-    let last = steps
-        .map(|(step, _)| *step)
-        .rfind(|step| !matches!(step, Step::RollingBack | Step::Failed));
-    let outcome = Outcome::Failed {
+/// Returns the card of a reboot that was given up, and the old session goes on.
+pub(super) fn failed(attempt: &Attempt, why: &str, resumed: bool) -> Outcome {
+    let mut steps = attempt.entered.iter().map(|(step, _)| *step);
+    let last = steps.rfind(|step| !matches!(step, Step::RollingBack | Step::Failed));
+    Outcome::Failed {
         step: last.unwrap_or(Step::Preparing),
         why: why.to_owned(),
         resumed,
-    };
-    show(model, outcome)
+    }
 }
 
-fn show(model: &mut Model, outcome: Outcome) -> Effect {
+/// Shows this card.
+pub(super) fn show(model: &mut Model, outcome: Outcome) {
     let awaits_figure = matches!(outcome, Outcome::Done { .. }) && model.used().is_none();
     let shown_for = model.view.show_card(outcome, awaits_figure, model.now);
-    Effect::SetTimer(TimerId::Moment, shown_for)
+    model.emit(Effect::SetTimer(TimerId::Moment, shown_for));
 }
 
 /// Returns the number of items that the handoff has carried over.

@@ -16,7 +16,7 @@ use pitstop_agent::bridge::{BridgeOrder, OrderId};
 
 use super::{
     Attempt, Kind, in_place,
-    steps::{end_attempt, enter, waiting},
+    steps::{End, end, enter, waiting},
     timing,
 };
 use crate::app::{
@@ -87,7 +87,6 @@ fn by_person(model: &Model) -> bool {
 }
 
 fn announce(model: &mut Model) {
-    model.reboot.withdraw_approval();
     in_place::take_configured(model);
     enter(model, Phase::Armed);
 }
@@ -187,7 +186,7 @@ fn revoke(model: &mut Model, order: OrderId, then: Revoked) {
 pub(super) fn taken_back(model: &mut Model, then: Revoked) {
     if let Revoked::Ends(outcome) = then {
         restore_trigger(model);
-        end_attempt(model, outcome, None);
+        end(model, End::Unfinished(outcome, None));
         // Nothing went wrong.
         model.reboot.failure = None;
     } else {

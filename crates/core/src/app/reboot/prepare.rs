@@ -10,7 +10,7 @@ use crate::{
     lineage::{IterationId, journal::Step},
 };
 
-use super::{Attempt, Kind, steps::end_attempt, timing::refused};
+use super::{Attempt, Kind, steps::close, timing::refused};
 
 /// Returns the order to make and check everything that the new agent needs; without it the reboot is refused and the old agent goes
 /// on.
@@ -65,38 +65,33 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
 }
 
 /// Refuses the reboot before anything was done to the old agent, which goes on.
-pub(super) fn refuse(model: &mut Model, why: &str) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
+pub(super) fn refuse(model: &mut Model, mut attempt: Attempt, why: String) {
     let by_itself = attempt.is_by_itself();
-    let said = if model.session.agent.state == AgentState::Exited {
-        format!("the reboot is refused: {why}")
-    } else {
-        format!("the reboot is refused, and the agent goes on: {why}")
+    let goes_on = match model.session.agent.state {
+        AgentState::Exited => "",
+        _ => ", and the agent goes on",
     };
-    let card = moment::failed(model, why, false);
-    end_attempt(model, RebootOutcome::Failed, Some(why));
-    model.emit(card);
-    model.reboot.refused = Some(why.to_owned());
+    close(model, &mut attempt, RebootOutcome::Failed, Some(&why));
+    moment::show(model, moment::failed(&attempt, &why, false));
+    model.reboot.refused = Some(why.clone());
     if by_itself && model.autopilot.is_some() {
-        model.scratch.no_reboot = Some(NoReboot::Refused(why.to_owned()));
+        model.scratch.no_reboot = Some(NoReboot::Refused(why));
         return;
     }
-    model.error(said);
+    model.error(format!("the reboot is refused{goes_on}: {why}"));
     if by_itself {
-        refused(model, why.to_owned());
+        refused(model, why);
     }
 }
 
 /// Returns the order to run the user's command after a reboot that has touched the old agent.
 pub(super) fn after_reboot(
     model: &Model,
+    attempt: &Attempt,
     outcome: RebootOutcome,
     why: Option<&str>,
 ) -> Option<Effect> {
     model.config.hooks.post_reboot.as_ref()?;
-    let attempt = model.reboot.attempt.as_ref()?;
     if !attempt.kind.is_reboot() || attempt.is_harmless() {
         return None;
     }

@@ -1,15 +1,13 @@
 //! The steps of a reboot: what each waits for, what it does, and which comes next.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
-    config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, RebootRecord, TrimRecord, journal::Step},
+    config::{Delivery, RebootConfig, RebootMode},
+    lineage::{Cause, EndReason, RebootRecord, TrimRecord},
 };
 use pitstop_agent::bridge::BridgeOrder;
-use pitstop_handoff::Handoff;
-use pitstop_transcript::Tokens;
 
 use super::{
     DEFER_TURNS, prepare,
@@ -23,7 +21,6 @@ use crate::app::{
         answers_at_once, goes_on_the_fly, holds_compaction, is_safe, reads_task, restart_prompt,
         typing_refusal,
     },
-    metrics,
     model::{
         Model, Overlay,
         orders::Purpose,
@@ -60,24 +57,30 @@ pub fn advance(model: &mut Model) {
                 model.emit(order);
             }
             Phase::Preparing(Prepared::Ready) => enter(model, waiting()),
-            Phase::Preparing(Prepared::Refused(why)) => prepare::refuse(model, &why.clone()),
+            Phase::Preparing(Prepared::Refused(why)) => {
+                let why = why.clone();
+                end(model, End::Refused(why));
+            }
             Phase::Waiting { .. } => wait(model),
             Phase::Ending => end_old_agent(model),
             Phase::Starting { agent, .. } => starting(model, agent.clone()),
             Phase::Delivering(agent) => match &agent.launch {
                 Launch::Failed(why) => roll_back(model, why.clone()),
-                _ => deliver(model, agent.clone(), attempt.epoch),
+                _ => deliver(model, agent.clone()),
             },
             Phase::Replacing(now) => in_place::replacing(model, now.clone()),
             Phase::Verifying(agent) => match &agent.launch {
                 // Its session is resumed, with the handoff in it.
                 Launch::Failed(why) if attempt.kind.replaces() => roll_back(model, why.clone()),
-                _ if is_verified(model, attempt) => verified(model, agent.clone(), attempt.epoch),
+                _ if is_verified(model, attempt) => verified(model, agent.clone()),
                 Launch::Failed(why) => roll_back(model, why.clone()),
                 _ => {}
             },
             Phase::Warming { due, agent } => match agent.launch {
-                Launch::Failed(_) => finish(model, *due),
+                Launch::Failed(_) => {
+                    let warmed_up = *due;
+                    end(model, End::Finished { warmed_up });
+                }
                 _ if *due => warm_up(model),
                 _ => {}
             },
@@ -91,22 +94,31 @@ pub fn advance(model: &mut Model) {
     }
 }
 
-/// Writes a phase ahead; its work is done once it is on disk.
+/// Enters a phase, which is written ahead: its work is done once it is on disk.
 pub(super) fn enter(model: &mut Model, phase: Phase) {
-    let now = model.now;
-    let Some(mut attempt) = model.reboot.attempt.take() else {
+    let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
-    let step = phase.step();
-    attempt.phase = phase;
-    attempt.entered.push((step, now));
-    let journal = attempt.kind.is_reboot();
-    attempt.journaled = !journal;
-    if journal {
-        let entry = attempt.entry(model, step);
-        model.emit(Effect::Journal(Box::new(entry)));
+    let is_written = attempt.enter(phase, model.now);
+    let entry = is_written.then(|| attempt.entry(model.lineage.run(), &model.session, model.now));
+    let config = &model.config.reboot;
+    let timer = match attempt.phase {
+        Phase::Ending | Phase::Replacing(_) => Some(moment::begin()),
+        Phase::Delivering(_) | Phase::Verifying(_) => Some(verify_timer(config, attempt.epoch)),
+        Phase::Warming { .. } => {
+            let timer = TimerId::WarmUp(attempt.epoch);
+            Some(Effect::SetTimer(timer, config.warmup_delay))
+        }
+        _ => None,
+    };
+    let ends_session = matches!(attempt.phase, Phase::Ending | Phase::Replacing(_));
+    let handoff = attempt.handoff.as_ref().filter(|_| ends_session);
+    let text = handoff.map(|handoff| handoff.text.clone());
+    let journal = entry.map(|entry| Effect::Journal(Box::new(entry)));
+    model.emit_all(journal.into_iter().chain(timer));
+    if let Some(text) = text {
+        checkpoint::at_reboot(model, text);
     }
-    model.reboot.attempt = Some(attempt);
 }
 
 /// Returns the phase that waits for a safe moment, at its beginning.
@@ -165,7 +177,7 @@ fn wait(model: &mut Model) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
-    let (reboots, goes) = (attempt.kind.is_reboot(), attempt.force || free);
+    let goes = attempt.force || free;
     let Phase::Waiting { look, .. } = &mut attempt.phase else {
         return;
     };
@@ -205,10 +217,6 @@ fn wait(model: &mut Model) {
     draft_again(model);
     unsent::take(model, &on_disk);
     enter(model, Phase::Ending);
-    model.emit(moment::begin());
-    if reboots {
-        checkpoint::at_reboot(model);
-    }
 }
 
 /// Makes the handoff again from what is true now, where no one has read it or a turn has gone on since the approval, by up to some
@@ -273,8 +281,8 @@ fn end_old_agent(model: &mut Model) {
     if is_gone(model) {
         enter(model, Phase::starting());
     } else if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
-        let why = "the old agent cannot be ended";
-        end_attempt(model, RebootOutcome::Failed, Some(why));
+        let why = Some("the old agent cannot be ended".to_owned());
+        end(model, End::Unfinished(RebootOutcome::Failed, why));
     } else if model.reboot.ending.is_some() || !is_within_call(model) {
         ending::begin(model, false);
     }
@@ -284,7 +292,7 @@ fn starting(model: &mut Model, mut agent: NewAgent) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
-    let (kind, epoch) = (attempt.kind, attempt.epoch);
+    let kind = attempt.kind;
     match agent.launch {
         Launch::Failed(why) => return roll_back(model, why),
         _ if attempt.is_copying() => {
@@ -306,14 +314,13 @@ fn starting(model: &mut Model, mut agent: NewAgent) {
         Kind::Fresh | Kind::InPlace | Kind::OnTheFly => enter(model, Phase::Delivering(agent)),
         // Nothing is delivered: the copy holds the conversation.
         Kind::Trim => enter(model, Phase::Verifying(agent)),
-        Kind::Undo(..) | Kind::Restart => return finish(model, false),
+        Kind::Undo(..) | Kind::Restart => end(model, End::Finished { warmed_up: false }),
     }
-    model.emit(verify_timer(model, epoch));
 }
 
 /// Returns the timer after which a proof that has not come is late.
-pub(super) const fn verify_timer(model: &Model, epoch: u64) -> Effect {
-    Effect::SetTimer(TimerId::Verify(epoch), model.config.reboot.verify_timeout)
+pub(super) const fn verify_timer(config: &RebootConfig, epoch: u64) -> Effect {
+    Effect::SetTimer(TimerId::Verify(epoch), config.verify_timeout)
 }
 
 /// Opens the next iteration and orders its process.
@@ -370,7 +377,7 @@ fn is_pasted(model: &Model) -> bool {
 }
 
 /// Delivers the message, once the new agent can take it.
-fn deliver(model: &mut Model, agent: NewAgent, epoch: u64) {
+fn deliver(model: &mut Model, agent: NewAgent) {
     if is_pasted(model) {
         // The hook that reports the start may come before the pane has shown an empty prompt box.
         let ready = model.session.agent.state != AgentState::Starting;
@@ -388,7 +395,6 @@ fn deliver(model: &mut Model, agent: NewAgent, epoch: u64) {
     } else {
         enter(model, Phase::Verifying(agent));
     }
-    model.emit(verify_timer(model, epoch));
 }
 
 /// Reports whether the message was seen to arrive, or none was sent.
@@ -397,13 +403,11 @@ fn is_verified(model: &Model, attempt: &Attempt) -> bool {
     attempt.handoff.is_none() || (attempt.is_proven() && typed)
 }
 
-fn verified(model: &mut Model, agent: NewAgent, epoch: u64) {
+fn verified(model: &mut Model, agent: NewAgent) {
     if model.config.reboot.warmup_prompt.is_none() {
-        return finish(model, false);
+        return end(model, End::Finished { warmed_up: false });
     }
     enter(model, Phase::Warming { due: false, agent });
-    let delay = model.config.reboot.warmup_delay;
-    model.emit(Effect::SetTimer(TimerId::WarmUp(epoch), delay));
 }
 
 /// Types the warm-up prompt, whose delay is over, once the first turn has ended.
@@ -414,7 +418,7 @@ fn warm_up(model: &mut Model) {
     let prompt = model.config.reboot.warmup_prompt.clone();
     // A prompt box that is not empty, or not there, is waited for.
     if submit::submit(model, &prompt.unwrap_or_default()).is_ok() {
-        finish(model, true);
+        end(model, End::Finished { warmed_up: true });
     }
 }
 
@@ -424,22 +428,17 @@ pub(super) fn roll_back(model: &mut Model, why: String) {
         return;
     };
     if !attempt.kind.is_reboot() {
-        end_attempt(model, RebootOutcome::Failed, Some(&why));
-        return left_without_agent(model);
+        return end(model, End::NotStarted(why));
     }
     attempt.failure = Some(why);
     let beside = std::mem::take(&mut attempt.beside);
-    unsent::outlives(model, beside);
     // Its conversation was replaced already, and the session is resumed with that.
-    if let Some(attempt) = &model.reboot.attempt
-        && attempt.kind.replaces()
-        && attempt.has_begun()
-    {
-        let record = record(model, attempt, false);
-        if let Some(current) = model.lineage.current_mut() {
-            current.reboot = Some(record);
-        }
+    let is_replaced = attempt.kind.replaces() && attempt.has_begun();
+    if let Some(current) = model.lineage.current_mut().filter(|_| is_replaced) {
+        let preserved = &model.draft.preserved;
+        current.reboot = Some(attempt.record(model.session.id, preserved, model.now));
     }
+    unsent::outlives(model, beside);
     close_iteration(model, EndReason::Crash);
     enter(model, Phase::RollingBack(Launch::Pending));
 }
@@ -448,7 +447,7 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
     let Some(attempt) = &model.reboot.attempt else {
         return;
     };
-    let (old, in_place) = (attempt.old, attempt.kind.replaces());
+    let old = attempt.old;
     match launch {
         Launch::Pending => {
             model.reboot.go_on(Phase::RollingBack(Launch::Ordered));
@@ -467,38 +466,78 @@ fn rolling_back(model: &mut Model, launch: &Launch) {
         }
         Launch::Ordered => return,
         Launch::Failed(again) => {
-            let why = attempt.failure.clone().unwrap_or_default();
-            model.error(format!(
-                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
-            ));
-            end_attempt(model, RebootOutcome::Failed, None);
-            return left_without_agent(model);
+            let again = again.clone();
+            return end(model, End::NotResumed(again));
         }
         Launch::Running => {}
     }
+    end(model, End::RolledBack);
+}
+
+/// The way in which a reboot ends.
+pub(super) enum End {
+    /// It has gone well.
+    Finished {
+        /// True if the warm-up prompt was given.
+        warmed_up: bool,
+    },
+    /// It is refused for this reason before anything was done to the old agent.
+    Refused(String),
+    /// It has begun nothing that is recorded, and its process could not be started for this reason.
+    NotStarted(String),
+    /// The new agent could not take over, and the old session is resumed.
+    RolledBack,
+    /// As `RolledBack`, but resuming the old session has failed for this reason.
+    NotResumed(String),
+    /// It has this outcome, with a reason where the outcome does not tell enough.
+    Unfinished(RebootOutcome, Option<String>),
+}
+
+/// Ends the reboot under way.
+pub(super) fn end(model: &mut Model, how: End) {
+    let Some(mut attempt) = model.reboot.attempt.take() else {
+        return;
+    };
+    match how {
+        End::Finished { warmed_up } => finish(model, attempt, warmed_up),
+        End::Refused(why) => prepare::refuse(model, attempt, why),
+        End::NotStarted(why) => {
+            close(model, &mut attempt, RebootOutcome::Failed, Some(&why));
+            left_without_agent(model);
+        }
+        End::RolledBack => rolled_back(model, attempt),
+        End::NotResumed(again) => {
+            let why = attempt.failure.as_deref().unwrap_or_default();
+            model.error(format!(
+                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
+            ));
+            close(model, &mut attempt, RebootOutcome::Failed, None);
+            left_without_agent(model);
+        }
+        End::Unfinished(outcome, why) => close(model, &mut attempt, outcome, why.as_deref()),
+    }
+}
+
+fn rolled_back(model: &mut Model, mut attempt: Attempt) {
     let why = attempt.failure.clone().unwrap_or_default();
-    model.error(if in_place {
+    model.error(if attempt.kind.replaces() {
         format!("the session is resumed as the client left it: {why}")
     } else {
         format!("reboot rolled back, the old session is resumed: {why}")
     });
-    let card = moment::failed(model, &why, true);
-    end_attempt(model, RebootOutcome::RolledBack, None);
-    model.emit(card);
+    close(model, &mut attempt, RebootOutcome::RolledBack, None);
+    moment::show(model, moment::failed(&attempt, &why, true));
 }
 
 /// Finishes a reboot that went well: its record goes to the history.
-pub(super) fn finish(model: &mut Model, warmed_up: bool) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let record = record(model, attempt, warmed_up);
-    let verified = attempt.is_proven();
+fn finish(model: &mut Model, mut attempt: Attempt, warmed_up: bool) {
     let kind = attempt.kind;
     let died = attempt.has_died();
-    let total = record.total_ms();
-    let iteration = model.session.iteration();
-    let trimmed = record.trim;
+    let record = RebootRecord {
+        warmed_up,
+        ..attempt.record(model.session.id, &model.draft.preserved, model.now)
+    };
+    let took_ms = record.total_ms();
     if kind.is_reboot()
         && let Some(current) = model.lineage.current_mut()
     {
@@ -507,47 +546,41 @@ pub(super) fn finish(model: &mut Model, warmed_up: bool) {
     // The record is saved before the journal is closed: if we were killed between the two, a record that came later would be lost
     // with its reboot.
     save_iteration(model);
-    model.info(match kind {
-        Kind::Fresh if verified => {
-            let took = pitstop_base::format::short(total);
-            format!("rebooted in {took}: iteration {iteration}, handoff confirmed")
-        }
-        Kind::Fresh => format!("iteration {iteration} has started"),
-        Kind::InPlace | Kind::OnTheFly => {
-            let took = pitstop_base::format::short(total);
-            let proof = if verified { ", handoff confirmed" } else { "" };
-            let how = if kind == Kind::InPlace {
-                "in place"
-            } else {
-                "on the fly"
-            };
-            format!("rebooted {how} in {took}: iteration {iteration}{proof}")
-        }
-        Kind::Trim => format!(
-            "iteration {iteration}: the trimmed session goes on{}",
-            trimmed.map(won).unwrap_or_default()
-        ),
-        Kind::Undo(..) => format!("iteration {iteration}: the earlier session is back"),
-        Kind::Restart if model.is_generic() => {
-            format!("iteration {iteration} has started")
-        }
-        Kind::Restart => format!("iteration {iteration}: the session is resumed"),
-    });
-    let card = kind
-        .is_reboot()
-        .then(|| moment::done(model, total, kind != Kind::Trim));
-    if kind.is_reboot() {
-        model.reboot.done.push(model.now);
-    }
+    model.info(success(model, &attempt, took_ms));
+    let card = moment::done(model, &attempt, took_ms, kind != Kind::Trim);
     if matches!(kind, Kind::Undo(..)) {
         // A person who took a reboot back does not want to be asked again at once.
         be_quiet(model, DEFER_TURNS, QuietReason::Undone);
     }
-    end_attempt(model, RebootOutcome::Done, None);
-    model.emit_all(card);
+    close(model, &mut attempt, RebootOutcome::Done, None);
+    if kind.is_reboot() {
+        model.reboot.done.push(model.now);
+        moment::show(model, card);
+    }
     // The agent has died behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
     if died {
         left_without_agent(model);
+    }
+}
+
+/// Returns the notice about a reboot that has gone well.
+fn success(model: &Model, attempt: &Attempt, took_ms: u64) -> String {
+    let iteration = model.session.iteration();
+    let took = pitstop_base::format::short(took_ms);
+    let verified = attempt.is_proven();
+    let proof = if verified { ", handoff confirmed" } else { "" };
+    match attempt.kind {
+        Kind::Fresh if verified => format!("rebooted in {took}: iteration {iteration}{proof}"),
+        Kind::Fresh => format!("iteration {iteration} has started"),
+        Kind::InPlace => format!("rebooted in place in {took}: iteration {iteration}{proof}"),
+        Kind::OnTheFly => format!("rebooted on the fly in {took}: iteration {iteration}{proof}"),
+        Kind::Trim => format!(
+            "iteration {iteration}: the trimmed session goes on{}",
+            attempt.trimmed.map(won).unwrap_or_default()
+        ),
+        Kind::Undo(..) => format!("iteration {iteration}: the earlier session is back"),
+        Kind::Restart if model.is_generic() => format!("iteration {iteration} has started"),
+        Kind::Restart => format!("iteration {iteration}: the session is resumed"),
     }
 }
 
@@ -570,51 +603,24 @@ fn won(record: TrimRecord) -> String {
     )
 }
 
-/// Returns the record of a reboot: how long each step from the approval on took, and what was sent.
-fn record(model: &Model, attempt: &Attempt, warmed_up: bool) -> RebootRecord {
-    let handoff = attempt.handoff.as_ref();
-    let in_place = handoff.filter(|_| attempt.kind.replaces());
-    let sent = handoff.filter(|_| attempt.kind != Kind::Trim);
-    let mut transition_time_ms = BTreeMap::new();
-    let ends = attempt.entered.iter().skip(1).map(|(_, at)| *at);
-    for ((step, at), end) in attempt.entered.iter().zip(ends.chain([model.now])) {
-        if !matches!(step, Step::Armed | Step::Drafting | Step::Review) {
-            let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
-            *transition_time_ms.entry(*step).or_default() += ms;
-        }
-    }
-    // A checkpoint that was saved without a supervisor has no session.
-    let has_old = attempt.kind.replaces() || attempt.old != model.session.id;
-    RebootRecord {
-        old_session: has_old.then_some(attempt.old),
-        new_session: Some(model.session.id),
-        way: attempt.kind.way(),
-        nonce: in_place.map(|handoff| handoff.marker.nonce.clone()),
-        trim: attempt.trimmed,
-        cause: attempt.cause,
-        transition_time_ms,
-        handoff_bytes: sent.map_or(0, |handoff| handoff.bytes() as u64),
-        handoff_tokens: sent.map_or(Tokens(0), Handoff::tokens),
-        verified: attempt.is_proven(),
-        warmed_up,
-        approved_from: attempt.approved_from.clone(),
-        preserved_state: serde_json::to_value(&model.draft.preserved).ok(),
-    }
-}
-
-/// Closes the attempt, in the journal too; `why` is given where the outcome does not tell enough.
-pub(super) fn end_attempt(model: &mut Model, outcome: RebootOutcome, why: Option<&str>) {
-    metrics::reboot_ended(model, outcome);
-    let hook = prepare::after_reboot(model, outcome, why);
+/// Closes an attempt, in the journal too; `why` is given where the outcome does not tell enough.
+pub(super) fn close(
+    model: &mut Model,
+    attempt: &mut Attempt,
+    outcome: RebootOutcome,
+    why: Option<&str>,
+) {
+    (model.outside.counters).count_reboot(attempt.cause, outcome);
+    let hook = prepare::after_reboot(model, attempt, outcome, why);
     let done = outcome == RebootOutcome::Done;
     let why = (!done).then(|| why.unwrap_or(outcome.into()));
-    let on_disk = model.reboot.close(why);
-    let goes_on = model.reboot.let_client_go();
-    model.emit_all(goes_on);
-    enter(model, if done { Phase::Done } else { Phase::Failed });
-    model.emit_all(hook);
-    if model.reboot.attempt.take().is_some() {
-        unsent::forget(model, &on_disk);
+    let on_disk = model.reboot.close(attempt, why);
+    model.emit_all(attempt.let_client_go());
+    if attempt.enter(if done { Phase::Done } else { Phase::Failed }, model.now) {
+        let entry = attempt.entry(model.lineage.run(), &model.session, model.now);
+        model.emit(Effect::Journal(Box::new(entry)));
     }
+    model.emit_all(hook);
+    unsent::forget(model, &on_disk);
     model.reboot.ending = None;
 }
