@@ -181,7 +181,8 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
     let attempt = Attempt::new(model, Kind::Fresh, cause);
     model.reboot.attempt = Some(attempt);
     model.reboot.failure = None;
-    in_place::take_configured(model);
+    let (way, why) = in_place::configured_way(model);
+    in_place::take_way(model, way, why);
     on_the_fly::fit_way(model);
     enter(model, Phase::Armed);
     if asked {

@@ -8,6 +8,7 @@ use pitstop_handoff::{Handoff, PreservedState};
 use pitstop_transcript::{SessionId, Tokens};
 
 use crate::{
+    api::wire::AgentState,
     app::effect::Effect,
     lineage::{RebootRecord, TrimRecord, journal::Step},
 };
@@ -49,6 +50,16 @@ pub(in crate::app) enum AttemptEvent<'a> {
     HandoffRead(&'a str),
     /// The handoff that the client was given was not put in force: its person has stopped the compaction.
     StoppedInClient,
+    /// The moment is not a safe one, while the agent is in this state.
+    NotSafe(AgentState),
+    /// Another call has begun where the turn was to be cut: the next gap between calls is waited for.
+    CallBegun,
+    /// This is kept on disk of the prompt box while the conversation is replaced around it.
+    DraftBeside(OnDisk),
+    /// The client has the text: by this order, or by the answer to its question.
+    HandedOut(Option<OrderId>),
+    /// The start of the process that belongs to the phase was ordered.
+    StartOrdered,
 }
 
 impl Reboot {
@@ -118,21 +129,6 @@ impl Reboot {
         }
     }
 
-    /// Returns the order for the trimmed copy that the new agent resumes, unless it was given.
-    pub(in crate::app) fn order_copy(&mut self, ask: u64) -> Option<Effect> {
-        let attempt = self.attempt.as_mut()?;
-        match &mut attempt.phase {
-            Phase::Starting { copying, .. } if copying.is_none() => *copying = Some(ask),
-            _ => return None,
-        }
-        Some(Effect::TrimTranscript {
-            ask,
-            from: attempt.old,
-            to: attempt.new,
-            settings: attempt.preview.settings,
-        })
-    }
-
     /// Notes that this step is on disk. Returns the unsent prompt that needs its place there no longer, if the step was the last.
     pub(in crate::app) fn journaled(&mut self, id: uuid::Uuid, step: Step) -> Option<OnDisk> {
         let attempt = self.attempt.as_mut();
@@ -148,16 +144,6 @@ impl Reboot {
     /// Lets the client continue in its own way, as [`Attempt::let_client_go`] does.
     pub(in crate::app) fn let_client_go(&mut self) -> Option<Effect> {
         self.attempt.as_mut()?.let_client_go()
-    }
-
-    /// Gives the client the handoff, if it waits for one in a compaction.
-    pub(in crate::app) fn answer_client(&mut self) -> Option<Effect> {
-        let attempt = self.attempt.as_mut()?;
-        let text = attempt.handoff.as_ref()?.text.clone();
-        let held = attempt.held.as_mut().filter(|held| !held.answered)?;
-        held.answered = true;
-        let (id, decision) = (held.id.clone(), Decision::Replace { text });
-        Some(Effect::AnswerQuestion { id, decision })
     }
 
     /// Takes a prompt that reached the agent as the proof, if it is the handoff. Returns the bytes that were sent and that arrived if
@@ -191,6 +177,24 @@ impl Attempt {
         let is_written = self.kind.is_reboot();
         self.journaled = !is_written;
         is_written
+    }
+
+    /// Returns the answer that gives the client the handoff, if the client waits for one in a compaction.
+    pub(in crate::app) fn answer(&self) -> Option<Effect> {
+        let held = self.held.as_ref().filter(|held| !held.answered)?;
+        let text = self.handoff.as_ref()?.text.clone();
+        let (id, decision) = (held.id.clone(), Decision::Replace { text });
+        Some(Effect::AnswerQuestion { id, decision })
+    }
+
+    /// Returns the order for the trimmed copy that the new agent resumes.
+    pub(in crate::app) const fn copy_order(&self) -> Effect {
+        Effect::TrimTranscript {
+            ask: self.epoch,
+            from: self.old,
+            to: self.new,
+            settings: self.preview.settings,
+        }
     }
 
     /// Lets the client continue in its own way, if it waits in a compaction. A reboot under review goes on as any other.
@@ -258,7 +262,7 @@ impl Attempt {
                 self.old = session;
             }
             (AttemptEvent::Copied(ask, made), Phase::Starting { copying, agent })
-                if *copying == Some(ask) =>
+                if *copying && ask == self.epoch =>
             {
                 match made {
                     Ok(record) => self.trimmed = Some(record),
@@ -294,6 +298,20 @@ impl Attempt {
                 let why = "the client has not taken the handoff: its compaction was stopped";
                 *replacing = Replacing::Refused(why.to_owned());
             }
+            (AttemptEvent::NotSafe(state), Phase::Waiting { look, .. }) => {
+                *look = LastLook::Pending;
+                self.outdated |= state == AgentState::Busy;
+            }
+            (AttemptEvent::CallBegun, _) => self.force = false,
+            (AttemptEvent::DraftBeside(on_disk), _) => self.beside = on_disk,
+            (AttemptEvent::HandedOut(order), Phase::Replacing(replacing)) => {
+                let overdue = false;
+                *replacing = Replacing::HandedOut { order, overdue };
+                if let Some(held) = self.held.as_mut().filter(|_| order.is_none()) {
+                    held.answered = true;
+                }
+            }
+            (AttemptEvent::StartOrdered, phase) => phase.launched(Launch::Ordered),
             _ => {}
         }
     }

@@ -112,6 +112,22 @@ impl Reboot {
         self.attempt.as_ref()?.held.as_ref()
     }
 
+    /// Returns the progress of the reboot under way while it is replacing the conversation.
+    pub(in crate::app) const fn replacing(&self) -> Option<&Replacing> {
+        match &self.attempt {
+            Some(Attempt {
+                phase: Phase::Replacing(now),
+                ..
+            }) => Some(now),
+            _ => None,
+        }
+    }
+
+    /// Returns the message of the reboot under way, once it is fixed.
+    pub(in crate::app) fn message(&self) -> Option<&Handoff> {
+        self.attempt.as_ref()?.handoff.as_ref()
+    }
+
     /// Forgets what kept reboots from beginning and what a person was called for, since that was about the previous session.
     pub(in crate::app) fn leave_session(&mut self) {
         self.let_begin();
@@ -340,8 +356,8 @@ pub enum Phase {
     Ending,
     /// The new agent is being started.
     Starting {
-        /// The trimmed copy that was ordered for it.
-        copying: Option<u64>,
+        /// True if the trimmed copy that it resumes was ordered.
+        copying: bool,
         /// The progress of the new agent.
         agent: NewAgent,
     },
@@ -496,7 +512,7 @@ impl Phase {
     /// Creates the phase that begins with ordering a process.
     pub(in crate::app) fn starting() -> Self {
         Self::Starting {
-            copying: None,
+            copying: false,
             agent: NewAgent::default(),
         }
     }
@@ -677,6 +693,16 @@ impl Attempt {
             Phase::Review { clock } => clock,
             _ => None,
         }
+    }
+
+    /// Reports whether `auto` has approved it.
+    pub(in crate::app) fn is_by_auto(&self) -> bool {
+        self.approved == Some(Approval::Auto)
+    }
+
+    /// Reports whether a person has approved it.
+    pub(in crate::app) fn is_by_person(&self) -> bool {
+        self.approved == Some(Approval::Person)
     }
 
     /// Reports whether it began by itself.

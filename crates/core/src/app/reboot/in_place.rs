@@ -21,7 +21,7 @@ use pitstop_agent::{
 
 use super::{
     on_the_fly,
-    steps::{End, end, enter, roll_back, verify_timer, waiting},
+    steps::{End, Next, behind_draft, enter, follow, verify_timer, waiting},
     submit,
 };
 use crate::app::{
@@ -33,9 +33,12 @@ use crate::app::{
     },
     model::{
         Model,
-        attempt::{COMMAND, is_go},
+        attempt::{AttemptEvent, COMMAND, is_go},
         orders::{EndedOrder, OrderEnd, Purpose},
-        reboot::{Approval, Kind, Launch, NewAgent, Phase, Proof, Replacing, Revoked},
+        reboot::{
+            Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Proof, Replacing, Revoked,
+        },
+        unsent::OnDisk,
     },
     reboot::iteration::{close_iteration, open_in_place},
     refusal::Refusal,
@@ -49,13 +52,22 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// The text with which our mod refuses an order for an idle client while a turn runs.
 pub const TURN_RUNS: &str = "a turn runs";
 
-/// Takes the way that the user has set.
-pub(super) fn take_configured(model: &mut Model) {
+/// Returns the way that the user has set, or a fresh session with the reason that it cannot be in place.
+pub(super) fn configured_way(model: &Model) -> (Kind, Option<String>) {
     let in_place = model.config.reboot.way == RebootWay::InPlace;
     match replace_refusal(model).filter(|_| in_place) {
-        Some(why) => take_fresh(model, &why),
-        None if in_place => model.reboot.take_way(Kind::InPlace),
-        None => model.reboot.take_way(Kind::Fresh),
+        None if in_place => (Kind::InPlace, None),
+        why => (Kind::Fresh, why),
+    }
+}
+
+/// Takes this way, and tells the person the reason that it is not done in place.
+pub(super) fn take_way(model: &mut Model, way: Kind, why: Option<String>) {
+    model.reboot.take_way(way);
+    if let Some(why) = why {
+        model.info(format!(
+            "no reboot in place: {why}; a fresh session instead"
+        ));
     }
 }
 
@@ -75,121 +87,105 @@ pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal
     if approval != Approval::Auto {
         return Err(Refusal::NotInPlaceNow(why));
     }
-    take_fresh(model, &why);
+    take_way(model, Kind::Fresh, Some(why));
     Ok(())
 }
 
 /// Checks at the safe moment whether the reboot can still be done in place. One that `auto` has approved takes a fresh session
 /// instead, and so does one whose agent has ended; a reboot that a person has approved is not done in another way, but refused.
-/// Returns whether the reboot goes on.
-pub(super) fn judge(model: &mut Model) -> bool {
+/// The prompt box keeps what it holds, and the disk has the text too, in case the client ends meanwhile.
+pub(super) fn wait(
+    model: &Model,
+    attempt: &Attempt,
+    look: LastLook,
+    draft: &OnDisk,
+) -> Option<Next> {
     let Some(why) = replace_refusal(model) else {
-        return true;
+        return behind_draft(model, look, draft, Next::BeginInPlace);
     };
     let ended = model.session.agent.state == AgentState::Exited;
-    if (is_by_auto(model) || ended) && !holds_compaction(model) {
-        take_fresh(model, &why);
-        return true;
-    }
-    end(model, End::Refused(why));
-    false
+    let fresh = (attempt.is_by_auto() || ended) && !holds_compaction(model);
+    Some(if fresh {
+        Next::Change(Kind::Fresh, Some(why), None)
+    } else {
+        Next::End(End::Refused(why))
+    })
 }
 
-fn is_by_auto(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto))
-}
-
-fn take_fresh(model: &mut Model, why: &str) {
-    model.reboot.take_way(Kind::Fresh);
-    model.info(format!(
-        "no reboot in place: {why}; a fresh session instead"
-    ));
-}
-
-/// Goes ahead: the order is given once the phase is on disk.
-pub(super) fn begin(model: &mut Model) {
-    enter(model, Phase::Replacing(Replacing::Pending));
-}
-
-/// Does the next step of a replacement from how far it has come.
-pub(super) fn replacing(model: &mut Model, now: Replacing) {
+/// Returns what follows in a replacement from how far it has come.
+pub(super) fn replacing(model: &Model, attempt: &Attempt, now: &Replacing) -> Option<Next> {
     match now {
-        Replacing::Pending => match model.reboot.answer_client() {
-            Some(answer) => {
-                model.emit(answer);
-                await_sign(model, None);
-            }
-            None => order(model),
-        },
-        Replacing::Refused(why) => refused(model, &why),
-        Replacing::Gone(why) => roll_back(model, why),
+        Replacing::Pending => Some(begin(model, attempt)),
+        Replacing::Refused(why) => Some(refused(model, attempt, why)),
+        Replacing::Gone(why) => Some(Next::RollBack(why.clone())),
         // The turn's end may have come before the answer to the order.
         Replacing::AwaitsStep { order, .. } if !turn_runs(model) => {
-            on_the_fly::unasked(model, order);
+            Some(on_the_fly::unasked(model, attempt, *order))
         }
         Replacing::Ordered(_)
         | Replacing::AwaitsStep { .. }
         | Replacing::Revoking { .. }
-        | Replacing::HandedOut { .. } => {}
+        | Replacing::HandedOut { .. } => None,
     }
 }
 
-/// Handles a refused order, after which nothing was changed. A reboot that `auto` has approved is then done in another way, unless
-/// a person has refused it by Esc.
-pub(super) fn refused(model: &mut Model, why: &str) {
-    let held = model.reboot.held().is_some();
-    if is_by_auto(model) && !held && !why.to_ascii_lowercase().contains("cancel") {
-        if !goes_on_the_fly(model) {
-            take_fresh(model, why);
-        } else if turn_runs(model) {
-            tracing::info!(why, "no reboot on the fly");
-            take_configured(model);
-        } else {
-            return on_the_fly::turn_is_over(model);
+/// Returns what follows from a refused order, after which nothing was changed. A reboot that `auto` has approved is then done in
+/// another way, unless a person has refused it by Esc.
+pub(super) fn refused(model: &Model, attempt: &Attempt, why: &str) -> Next {
+    let held = attempt.held.is_some();
+    let on_the_fly = attempt.kind == Kind::OnTheFly;
+    if attempt.is_by_auto() && !held && !why.to_ascii_lowercase().contains("cancel") {
+        if !on_the_fly {
+            return Next::Change(Kind::Fresh, Some(why.to_owned()), Some(waiting()));
         }
-        return enter(model, waiting());
+        if !turn_runs(model) {
+            return on_the_fly::turn_is_over(model, attempt);
+        }
+        tracing::info!(why, "no reboot on the fly");
+        let (way, why) = configured_way(model);
+        return Next::Change(way, why, Some(waiting()));
     }
     // A turn has begun while the order was on its way: a reboot that a person has approved waits for its end.
-    if why == TURN_RUNS && !is_by_auto(model) && !held && !goes_on_the_fly(model) {
-        return enter(model, waiting());
+    if why == TURN_RUNS && !attempt.is_by_auto() && !held && !on_the_fly {
+        return Next::Enter(waiting());
     }
-    end(model, End::Refused(format!("nothing was changed: {why}")));
+    Next::End(End::Refused(format!("nothing was changed: {why}")))
 }
 
-fn order(model: &mut Model) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let when = match attempt.kind {
-        Kind::OnTheFly => ReplaceWhen::NextStep,
-        _ if attempt.force => ReplaceWhen::Interrupting,
-        _ => ReplaceWhen::Idle,
-    };
+/// Answers the client that waits, or gives it the order.
+fn begin(model: &Model, attempt: &Attempt) -> Next {
+    if let Some(answer) = attempt.answer() {
+        let timer = verify_timer(&model.config.reboot, attempt.epoch);
+        return Next::Note(AttemptEvent::HandedOut(None), vec![answer, timer]);
+    }
     let Some(handoff) = &attempt.handoff else {
-        return model.reboot.go_on(Phase::Replacing(Replacing::Refused(
-            "there is no handoff".to_owned(),
-        )));
+        return fail("there is no handoff");
     };
-    let order = BridgeOrder::ReplaceConversation {
+    Next::Replace(BridgeOrder::ReplaceConversation {
         text: handoff.text.clone(),
         nonce: handoff.marker.nonce.clone(),
-        when,
-    };
+        when: match attempt.kind {
+            Kind::OnTheFly => ReplaceWhen::NextStep,
+            _ if attempt.force => ReplaceWhen::Interrupting,
+            _ => ReplaceWhen::Idle,
+        },
+    })
+}
+
+fn fail(why: &str) -> Next {
+    let refused = Replacing::Refused(why.to_owned());
+    Next::GoOn(Phase::Replacing(refused), None)
+}
+
+/// Gives the client's own side the order to replace the conversation.
+pub(super) fn give_order(model: &mut Model, order: BridgeOrder) {
     let id = model.order(Purpose::Replace, order, ANSWERED_WITHIN);
     model.reboot.go_on(Phase::Replacing(Replacing::Ordered(id)));
 }
 
-fn now(model: &Model) -> Option<&Replacing> {
-    match &model.reboot.attempt.as_ref()?.phase {
-        Phase::Replacing(now) => Some(now),
-        _ => None,
-    }
-}
-
 /// Takes note that the client has the text.
 pub fn handed_out(model: &mut Model, id: OrderId) {
-    let ours = match now(model) {
+    let ours = match model.reboot.replacing() {
         Some(
             Replacing::Ordered(order)
             | Replacing::AwaitsStep { order, .. }
@@ -198,20 +194,13 @@ pub fn handed_out(model: &mut Model, id: OrderId) {
         _ => false,
     };
     if ours {
-        await_sign(model, Some(id));
+        await_sign(model, id);
     }
 }
 
 /// Waits for a sign or the proof, the only things that are still to come.
-fn await_sign(model: &mut Model, order: Option<OrderId>) {
-    let overdue = false;
-    model
-        .reboot
-        .go_on(Phase::Replacing(Replacing::HandedOut { order, overdue }));
-    verify(model);
-}
-
-fn verify(model: &mut Model) {
+fn await_sign(model: &mut Model, order: OrderId) {
+    model.reboot.on(AttemptEvent::HandedOut(Some(order)));
     let attempt = model.reboot.attempt.as_ref();
     let timer = attempt.map(|one| verify_timer(&model.config.reboot, one.epoch));
     model.emit_all(timer);
@@ -219,7 +208,9 @@ fn verify(model: &mut Model) {
 
 /// Handles the end of the order.
 pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
-    follow_order(model, ended);
+    let now = model.reboot.replacing();
+    let next = now.and_then(|now| follow_order(now, ended));
+    follow(model, next);
     if ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false }) {
         type_command(model);
     }
@@ -227,8 +218,7 @@ pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
 
 /// Begins the turn after the handoff by typing its command, as a person would.
 fn type_command(model: &mut Model) {
-    let attempt = model.reboot.attempt.as_ref();
-    let Some(handoff) = attempt.and_then(|attempt| attempt.handoff.as_ref()) else {
+    let Some(handoff) = model.reboot.message() else {
         return;
     };
     let command = format!("/{COMMAND} {}", handoff.marker.nonce);
@@ -239,73 +229,58 @@ fn type_command(model: &mut Model) {
     }
 }
 
-fn follow_order(model: &mut Model, ended: &EndedOrder) {
+fn follow_order(now: &Replacing, ended: &EndedOrder) -> Option<Next> {
     let id = ended.id;
-    let handed_out = match now(model) {
-        Some(Replacing::Ordered(order)) if *order == id => false,
-        Some(Replacing::HandedOut { order, .. }) if *order == Some(id) => true,
-        _ => return,
+    let handed_out = match now {
+        Replacing::Ordered(order) if *order == id => false,
+        Replacing::HandedOut { order, .. } if *order == Some(id) => true,
+        _ => return None,
     };
     match &ended.end {
         // A client that has not asked for the text has not put it in.
         OrderEnd::Answered(Outcome::Replaced { .. }) if !handed_out => {
             let why =
                 "the client has summarized its conversation itself, and the handoff is not in it";
-            end(model, End::Refused(why.to_owned()));
+            Some(Next::End(End::Refused(why.to_owned())))
         }
-        OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(model),
-        OrderEnd::Answered(Outcome::Lowered) if handed_out => {}
-        OrderEnd::Answered(Outcome::Lowered) => on_the_fly::lowered(model, id),
+        OrderEnd::Answered(Outcome::Replaced { .. }) => Some(Next::Replaced),
+        OrderEnd::Answered(Outcome::Lowered) => (!handed_out).then(|| on_the_fly::lowered(id)),
         // The cause is Esc in the middle of it, or a turn or a dialog in its way.
-        OrderEnd::Answered(Outcome::Failed(why)) => model
-            .reboot
-            .go_on(Phase::Replacing(Replacing::Refused(why.clone()))),
+        OrderEnd::Answered(Outcome::Failed(why)) => Some(fail(why)),
         OrderEnd::Answered(other) => {
             tracing::warn!(
                 ?other,
                 "the order to replace the conversation has another answer"
             );
+            None
         }
-        OrderEnd::NotTaken => {
-            let why = "the client has not taken the order".to_owned();
-            model
-                .reboot
-                .go_on(Phase::Replacing(Replacing::Refused(why)));
-        }
-        OrderEnd::Unanswered if !handed_out => {
-            let then = Revoked::Refused;
-            model
-                .reboot
-                .go_on(Phase::Replacing(Replacing::Revoking { order: id, then }));
-            model.emit(Effect::RevokeOrder(id));
-        }
+        OrderEnd::NotTaken => Some(fail("the client has not taken the order")),
+        OrderEnd::Unanswered if !handed_out => Some(on_the_fly::revoke(id, Revoked::Refused)),
         // The client has the text, or its process is gone: other events show which.
-        OrderEnd::Unanswered | OrderEnd::Gone => {}
+        OrderEnd::Unanswered | OrderEnd::Gone => None,
     }
 }
 
 /// Handles an order that was revoked before the client had the text, or could not be any more.
 pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
-    let then = match now(model) {
+    let then = match model.reboot.replacing() {
         Some(Replacing::Revoking { order, then }) if *order == id => *then,
         _ => return,
     };
-    if in_time && then != Revoked::Refused {
-        return on_the_fly::taken_back(model, then);
+    match then {
+        _ if !in_time => await_sign(model, id),
+        Revoked::Refused => follow(model, Some(fail("the client has not begun in time"))),
+        Revoked::Armed => {
+            let next = on_the_fly::announce(model);
+            follow(model, Some(next));
+        }
+        Revoked::Ends(outcome) => on_the_fly::taken_back(model, outcome),
     }
-    if in_time {
-        let why = "the client has not begun in time".to_owned();
-        return model
-            .reboot
-            .go_on(Phase::Replacing(Replacing::Refused(why)));
-    }
-    await_sign(model, Some(id));
 }
 
 /// Checks whether a hook is a sign that the conversation is replaced.
 pub fn hook_seen(model: &mut Model, event: &AgentEvent) {
-    let attempt = model.reboot.attempt.as_ref();
-    let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
+    let handoff = model.reboot.message();
     let is_sign = match event {
         AgentEvent::Compacted { .. } => true,
         AgentEvent::SessionStarted { source, .. } => *source == StartSource::Compact,
@@ -329,14 +304,16 @@ pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) {
 
 /// Begins the next iteration, because the conversation is replaced.
 pub fn replaced(model: &mut Model) {
-    if !matches!(now(model), Some(Replacing::HandedOut { .. })) {
-        return;
-    }
-    let Some(attempt) = &model.reboot.attempt else {
+    let Some(Attempt {
+        phase: Phase::Replacing(Replacing::HandedOut { .. }),
+        cause,
+        handoff,
+        ..
+    }) = &model.reboot.attempt
+    else {
         return;
     };
-    let cause = attempt.cause;
-    let text = attempt.handoff.as_ref().map(|one| one.text.clone());
+    let (cause, text) = (*cause, handoff.as_ref().map(|one| one.text.clone()));
     close_iteration(model, end_reason(model));
     open_in_place(model, cause);
     let iteration = model.session.iteration();

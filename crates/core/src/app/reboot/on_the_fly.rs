@@ -16,7 +16,7 @@ use pitstop_agent::bridge::{BridgeOrder, OrderId};
 
 use super::{
     Attempt, Kind, in_place,
-    steps::{End, end, enter, waiting},
+    steps::{End, Next, behind_draft, end, follow, waiting},
     timing,
 };
 use crate::app::{
@@ -25,7 +25,8 @@ use crate::app::{
     model::{
         Model,
         orders::Purpose,
-        reboot::{Approval, Phase, RebootOutcome, Replacing, Revoked},
+        reboot::{LastLook, Phase, RebootOutcome, Replacing, Revoked},
+        unsent::OnDisk,
     },
 };
 
@@ -50,7 +51,10 @@ pub(super) fn fit_way(model: &mut Model) {
     }
     match (attempt.kind, possible) {
         (Kind::Fresh | Kind::InPlace, true) => attempt.kind = Kind::OnTheFly,
-        (Kind::OnTheFly, false) => in_place::take_configured(model),
+        (Kind::OnTheFly, false) => {
+            let (way, why) = in_place::configured_way(model);
+            in_place::take_way(model, way, why);
+        }
         _ => {}
     }
 }
@@ -61,50 +65,49 @@ pub(super) fn is_due(model: &Model) -> bool {
 }
 
 /// Gives the order for an approved and prepared reboot, unless the turn has ended since.
-pub(super) fn wait(model: &mut Model) {
+pub(super) fn wait(
+    model: &Model,
+    attempt: &Attempt,
+    look: LastLook,
+    draft: &OnDisk,
+) -> Option<Next> {
     if !turn_runs(model) {
-        return turn_is_over(model);
+        return Some(turn_is_over(model, attempt));
     }
     if let Some(why) = on_the_fly_refusal(model) {
-        return in_place::refused(model, &why);
+        return Some(in_place::refused(model, attempt, &why));
     }
-    super::steps::begin_in_place(model);
+    behind_draft(model, look, draft, Next::BeginInPlace)
 }
 
-/// Handles a turn that has ended before the conversation was replaced in it: it is replaced after the turn, at once if a person
-/// wants it. `auto` has approved the turn's middle only, and announces what comes after it.
-pub(super) fn turn_is_over(model: &mut Model) {
-    if !by_person(model) {
-        return announce(model);
+/// Returns what follows from the end of a turn in which the conversation was not replaced: it is replaced after the turn, at once
+/// if a person wants it. `auto` has approved the turn's middle only, and announces what comes after it.
+pub(super) fn turn_is_over(model: &Model, attempt: &Attempt) -> Next {
+    if attempt.is_by_person() {
+        Next::Change(Kind::InPlace, None, Some(waiting()))
+    } else {
+        announce(model)
     }
-    model.reboot.take_way(Kind::InPlace);
-    enter(model, waiting());
 }
 
-fn by_person(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person))
+pub(super) fn announce(model: &Model) -> Next {
+    let (way, why) = in_place::configured_way(model);
+    Next::Change(way, why, Some(Phase::Armed))
 }
 
-fn announce(model: &mut Model) {
-    in_place::take_configured(model);
-    enter(model, Phase::Armed);
+/// Returns what follows once the client's trigger is lowered: the client asks at its next step.
+pub(super) const fn lowered(order: OrderId) -> Next {
+    let awaits = Replacing::AwaitsStep { order, calls: 0 };
+    Next::GoOn(Phase::Replacing(awaits), None)
 }
 
-/// Notes that the client's trigger is lowered: the client asks at its next step.
-pub(super) fn lowered(model: &mut Model, order: OrderId) {
-    model
-        .reboot
-        .go_on(Phase::Replacing(Replacing::AwaitsStep { order, calls: 0 }));
-}
-
-/// Handles a turn that has ended before the client asked, at which the mod has set the trigger back.
-pub(super) fn unasked(model: &mut Model, order: OrderId) {
-    if by_person(model) {
-        model.emit(Effect::RevokeOrder(order));
-        return turn_is_over(model);
+/// Returns what follows from the end of a turn before the client asked, at which the mod has set the trigger back.
+pub(super) fn unasked(model: &Model, attempt: &Attempt, order: OrderId) -> Next {
+    if attempt.is_by_person() {
+        turn_is_over(model, attempt)
+    } else {
+        revoke(order, Revoked::Armed)
     }
-    revoke(model, order, Revoked::Armed);
 }
 
 /// Returns the order by which the client is to ask at its next step, while it has not.
@@ -169,27 +172,21 @@ fn restore_trigger(model: &mut Model) {
 /// once it is known that the client has not asked.
 pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
     let order = awaited(model);
-    if let Some(order) = order {
-        revoke(model, order, Revoked::Ends(outcome));
-    }
+    let next = order.map(|order| revoke(order, Revoked::Ends(outcome)));
+    follow(model, next);
     order.is_some()
 }
 
-fn revoke(model: &mut Model, order: OrderId, then: Revoked) {
-    model
-        .reboot
-        .go_on(Phase::Replacing(Replacing::Revoking { order, then }));
-    model.emit(Effect::RevokeOrder(order));
+/// Takes an order back; this follows if it is taken back in time.
+pub(super) const fn revoke(order: OrderId, then: Revoked) -> Next {
+    let revoking = Phase::Replacing(Replacing::Revoking { order, then });
+    Next::GoOn(revoking, Some(Effect::RevokeOrder(order)))
 }
 
-/// Ends or announces the reboot whose order was taken back in time.
-pub(super) fn taken_back(model: &mut Model, then: Revoked) {
-    if let Revoked::Ends(outcome) = then {
-        restore_trigger(model);
-        end(model, End::Unfinished(outcome, None));
-        // Nothing went wrong.
-        model.reboot.failure = None;
-    } else {
-        announce(model);
-    }
+/// Ends the reboot whose order was taken back in time.
+pub(super) fn taken_back(model: &mut Model, outcome: RebootOutcome) {
+    restore_trigger(model);
+    end(model, End::Unfinished(outcome, None));
+    // Nothing went wrong.
+    model.reboot.failure = None;
 }

@@ -8,6 +8,8 @@ use crate::{
     lineage::{Cause, EndReason, RebootRecord, TrimRecord},
 };
 use pitstop_agent::bridge::BridgeOrder;
+use pitstop_handoff::Handoff;
+use pitstop_transcript::SessionId;
 
 use super::{
     DEFER_TURNS, prepare,
@@ -18,14 +20,15 @@ use crate::app::{
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{
-        answers_at_once, goes_on_the_fly, holds_compaction, is_safe, reads_task, restart_prompt,
-        typing_refusal,
+        answers_at_once, holds_compaction, is_safe, reads_task, restart_prompt, typing_refusal,
     },
     model::{
         Model, Overlay,
+        attempt::AttemptEvent,
         orders::Purpose,
         reboot::{
             Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason, RebootOutcome,
+            Replacing,
         },
         unsent::{OnDisk, Unsent},
     },
@@ -39,58 +42,143 @@ use crate::app::{
 /// The time that the client's own side may take to read the prompt box: it is done in milliseconds.
 const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
 
+/// What follows in the phase that a reboot is in.
+pub(super) enum Next {
+    /// The next phase begins.
+    Enter(Phase),
+    /// The phase goes on like this, with an order to the shell.
+    GoOn(Phase, Option<Effect>),
+    /// The reboot takes this in, and these effects follow from it.
+    Note(AttemptEvent<'static>, Vec<Effect>),
+    /// Another way is taken, because it cannot be done in place for this reason, and this phase begins.
+    Change(Kind, Option<String>, Option<Phase>),
+    /// The message is made.
+    Draft {
+        /// True if a model sums up the session for it.
+        summed_up: bool,
+    },
+    /// The prompt box is read once more.
+    LookAtDraft,
+    /// The old agent is left, whose unsent prompt is on disk.
+    LeaveAgent(OnDisk),
+    /// The conversation is replaced around the unsent prompt, which is on disk.
+    BeginInPlace(OnDisk),
+    /// The client's own side gets this order to replace the conversation.
+    Replace(BridgeOrder),
+    /// The conversation is replaced: the next iteration begins.
+    Replaced,
+    /// The old agent is ended.
+    EndAgent,
+    /// The next iteration of this reboot begins, and its process is started.
+    Start(Box<Attempt>),
+    /// The message is typed into the new agent.
+    Paste(NewAgent, Handoff),
+    /// The warm-up prompt is given.
+    WarmUp,
+    /// The new agent cannot take over, for this reason.
+    RollBack(String),
+    /// The session that was to end is resumed.
+    Resume(SessionId),
+    /// The reboot ends.
+    End(End),
+}
+
 /// Takes the steps that follow from what is true now.
 pub fn advance(model: &mut Model) {
     while let Some(attempt) = model.reboot.attempt.as_ref().filter(|one| one.journaled) {
-        let before = attempt.step();
-        match &attempt.phase {
-            Phase::Armed if is_to_be_drafted(model, attempt) => draft_message(model),
-            Phase::Drafting { gathered } if is_drafted(model, attempt, *gathered) => {
-                enter(model, Phase::Review { clock: None });
-            }
-            Phase::Review { .. } if attempt.approved.is_some() => {
-                enter(model, Phase::Preparing(Prepared::Nothing));
-            }
-            Phase::Preparing(Prepared::Nothing) => {
-                let order = prepare::order(model, attempt);
-                model.reboot.go_on(Phase::Preparing(Prepared::Ordered));
-                model.emit(order);
-            }
-            Phase::Preparing(Prepared::Ready) => enter(model, waiting()),
-            Phase::Preparing(Prepared::Refused(why)) => {
-                let why = why.clone();
-                end(model, End::Refused(why));
-            }
-            Phase::Waiting { .. } => wait(model),
-            Phase::Ending => end_old_agent(model),
-            Phase::Starting { agent, .. } => starting(model, agent.clone()),
-            Phase::Delivering(agent) => match &agent.launch {
-                Launch::Failed(why) => roll_back(model, why.clone()),
-                _ => deliver(model, agent.clone()),
-            },
-            Phase::Replacing(now) => in_place::replacing(model, now.clone()),
-            Phase::Verifying(agent) => match &agent.launch {
-                // Its session is resumed, with the handoff in it.
-                Launch::Failed(why) if attempt.kind.replaces() => roll_back(model, why.clone()),
-                _ if is_verified(model, attempt) => verified(model, agent.clone()),
-                Launch::Failed(why) => roll_back(model, why.clone()),
-                _ => {}
-            },
-            Phase::Warming { due, agent } => match agent.launch {
-                Launch::Failed(_) => {
-                    let warmed_up = *due;
-                    end(model, End::Finished { warmed_up });
-                }
-                _ if *due => warm_up(model),
-                _ => {}
-            },
-            Phase::RollingBack(launch) => rolling_back(model, &launch.clone()),
-            _ => {}
-        }
-        let after = model.reboot.attempt.as_ref().map(Attempt::step);
-        if after == Some(before) {
+        let before = (attempt.step(), attempt.kind);
+        let next = next(model, attempt);
+        follow(model, next);
+        let attempt = model.reboot.attempt.as_ref();
+        if attempt.map(|one| (one.step(), one.kind)) == Some(before) {
             break;
         }
+    }
+}
+
+/// Returns what follows from what is true now.
+fn next(model: &Model, attempt: &Attempt) -> Option<Next> {
+    match &attempt.phase {
+        Phase::Armed => is_to_be_drafted(model, attempt).then(|| draft(model, attempt)),
+        Phase::Drafting { gathered } => is_drafted(model, attempt, *gathered)
+            .then_some(Next::Enter(Phase::Review { clock: None })),
+        Phase::Review { .. } => {
+            let first = Phase::Preparing(Prepared::Nothing);
+            attempt.approved.map(|_| Next::Enter(first))
+        }
+        Phase::Preparing(prepared) => match prepared {
+            Prepared::Nothing => {
+                let order = prepare::order(model, attempt);
+                Some(Next::GoOn(Phase::Preparing(Prepared::Ordered), Some(order)))
+            }
+            Prepared::Ordered => None,
+            Prepared::Ready => Some(Next::Enter(waiting())),
+            Prepared::Refused(why) => Some(Next::End(End::Refused(why.clone()))),
+        },
+        Phase::Waiting { look, draft } => wait(model, attempt, *look, draft),
+        Phase::Ending => end_old_agent(model, attempt),
+        Phase::Starting { copying, agent } => starting(attempt, *copying, agent),
+        Phase::Delivering(agent) => deliver(model, attempt, agent),
+        Phase::Replacing(now) => in_place::replacing(model, attempt, now),
+        Phase::Verifying(agent) => verify(model, attempt, agent),
+        Phase::Warming { due, agent } => match agent.launch {
+            Launch::Failed(_) => Some(Next::End(End::Finished { warmed_up: *due })),
+            _ => (*due && model.session.agent.state == AgentState::Idle).then_some(Next::WarmUp),
+        },
+        Phase::RollingBack(launch) => match launch {
+            Launch::Pending => Some(Next::Resume(attempt.old)),
+            Launch::Ordered => None,
+            Launch::Running => Some(Next::End(End::RolledBack)),
+            Launch::Failed(again) => Some(Next::End(End::NotResumed(again.clone()))),
+        },
+        Phase::Done | Phase::Failed => None,
+    }
+}
+
+/// Does what follows: the one place where a reboot gets on.
+pub(super) fn follow(model: &mut Model, next: Option<Next>) {
+    let Some(next) = next else {
+        return;
+    };
+    match next {
+        Next::Enter(phase) => enter(model, phase),
+        Next::GoOn(phase, order) => {
+            model.reboot.go_on(phase);
+            model.emit_all(order);
+        }
+        Next::Note(event, effects) => {
+            model.reboot.on(event);
+            model.emit_all(effects);
+        }
+        Next::Change(way, why, phase) => {
+            let awaited = on_the_fly::awaited(model);
+            model.emit_all(awaited.map(Effect::RevokeOrder));
+            in_place::take_way(model, way, why);
+            if let Some(phase) = phase {
+                enter(model, phase);
+            }
+        }
+        Next::Draft { summed_up } => draft_message(model, summed_up),
+        Next::LookAtDraft => look_at_draft(model),
+        Next::LeaveAgent(on_disk) => {
+            draft_again(model);
+            unsent::take(model, &on_disk);
+            enter(model, Phase::Ending);
+        }
+        Next::BeginInPlace(on_disk) => {
+            model.reboot.on(AttemptEvent::DraftBeside(on_disk));
+            draft_again(model);
+            enter(model, Phase::Replacing(Replacing::Pending));
+        }
+        Next::Replace(order) => in_place::give_order(model, order),
+        Next::Replaced => in_place::replaced(model),
+        Next::EndAgent => ending::begin(model, false),
+        Next::Start(attempt) => start(model, &attempt),
+        Next::Paste(agent, handoff) => paste(model, agent, handoff),
+        Next::WarmUp => warm_up(model),
+        Next::RollBack(why) => roll_back(model, why),
+        Next::Resume(old) => resume(model, old),
+        Next::End(how) => end(model, how),
     }
 }
 
@@ -144,16 +232,19 @@ fn is_to_be_drafted(model: &Model, attempt: &Attempt) -> bool {
         || is_free(model)
 }
 
+fn draft(model: &Model, attempt: &Attempt) -> Next {
+    // A session of one turn is not worth a summary, which costs as much as the turn, and a client that waits is not kept waiting
+    // for one unless a person reads it.
+    let is_worth = attempt.approved.is_none() && attempt.cause != Cause::Autopilot;
+    let summed_up = is_worth && !goes_at_once(model);
+    Next::Draft { summed_up }
+}
+
 /// Has the message made.
-fn draft_message(model: &mut Model) {
-    let attempt = model.reboot.attempt.as_ref();
-    let summed_up = !goes_at_once(model)
-        && attempt.is_some_and(|one| one.approved.is_none() && one.cause != Cause::Autopilot);
+fn draft_message(model: &mut Model, summed_up: bool) {
     enter(model, Phase::Drafting { gathered: false });
     model.emit_all(reads_task(model));
     model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
-    // A session of one turn is not worth a summary, which costs as much as the turn, and a client that waits is not kept waiting
-    // for one unless a person reads it.
     if summed_up {
         summary::refresh(model);
     }
@@ -167,56 +258,51 @@ fn is_drafted(model: &Model, attempt: &Attempt, gathered: bool) -> bool {
     whole || attempt.approved.is_some()
 }
 
-fn wait(model: &mut Model) {
-    if goes_on_the_fly(model) && !holds_compaction(model) {
-        return on_the_fly::wait(model);
+/// Waits for the safe moment. The text in the prompt box at that moment is carried over, or keeps the session from being ended.
+fn wait(model: &Model, attempt: &Attempt, look: LastLook, draft: &OnDisk) -> Option<Next> {
+    let holds_compaction = holds_compaction(model);
+    if attempt.kind == Kind::OnTheFly && !holds_compaction {
+        return on_the_fly::wait(model, attempt, look, draft);
     }
     // A client that waits in a compaction is at no safe moment, and needs none.
-    let free = is_gone(model) || is_safe(model) || holds_compaction(model);
-    let busy = model.session.agent.state == AgentState::Busy;
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let goes = attempt.force || free;
-    let Phase::Waiting { look, .. } = &mut attempt.phase else {
-        return;
-    };
-    // The text in the prompt box at the last moment is carried over, or keeps the session from being ended.
-    if !goes {
-        *look = LastLook::Pending;
-        attempt.outdated |= busy;
-        return;
+    if !(attempt.force || is_gone(model) || holds_compaction || is_safe(model)) {
+        let event = AttemptEvent::NotSafe(model.session.agent.state);
+        return Some(Next::Note(event, Vec::new()));
     }
     if attempt.kind.replaces() {
-        let goes_on = in_place::judge(model);
-        if goes_on && in_place::is_chosen(model) {
-            begin_in_place(model);
-        } else if goes_on {
-            wait(model);
-        }
-        return;
+        return in_place::wait(model, attempt, look, draft);
     }
     match look {
-        LastLook::Pending => return look_at_draft(model),
-        LastLook::Ordered(_) => return,
-        LastLook::Done => {}
-    }
-    if model.scratch.reads_prompt_box {
-        return;
-    }
-    let Some(on_disk) = draft_on_disk(model) else {
-        return;
-    };
-    // Another call has begun since: the next gap between calls is waited for.
-    if is_within_call(model) {
-        if let Some(attempt) = &mut model.reboot.attempt {
-            attempt.force = false;
+        LastLook::Pending => Some(Next::LookAtDraft),
+        LastLook::Done if !model.scratch.reads_prompt_box => {
+            behind_draft(model, look, draft, |on_disk| {
+                if is_within_call(model, attempt) {
+                    Next::Note(AttemptEvent::CallBegun, Vec::new())
+                } else {
+                    Next::LeaveAgent(on_disk)
+                }
+            })
         }
-        return;
+        LastLook::Ordered(_) | LastLook::Done => None,
     }
-    draft_again(model);
-    unsent::take(model, &on_disk);
-    enter(model, Phase::Ending);
+}
+
+/// Returns what follows once the text of the prompt box is on disk; until then, the order to write it.
+pub(super) fn behind_draft(
+    model: &Model,
+    look: LastLook,
+    draft: &OnDisk,
+    then: impl FnOnce(OnDisk) -> Next,
+) -> Option<Next> {
+    match unsent::unsent(model) {
+        Unsent::Text(text) if *draft == OnDisk::Ordered(text.clone()) => None,
+        Unsent::Text(text) if *draft != OnDisk::Kept(text.clone()) => {
+            let draft = OnDisk::Ordered(text.clone());
+            let order = Effect::KeepDraft(Some(text));
+            Some(Next::GoOn(Phase::Waiting { look, draft }, Some(order)))
+        }
+        _ => Some(then(draft.clone())),
+    }
 }
 
 /// Makes the handoff again from what is true now, where no one has read it or a turn has gone on since the approval, by up to some
@@ -226,37 +312,6 @@ fn draft_again(model: &mut Model) {
     let panel = &model.draft.handoff;
     let edited = panel.edited.is_some();
     model.reboot.renew_message(panel.current(), edited);
-}
-
-/// Begins a reboot in place, in which the prompt box keeps what it holds. The disk has the text too, in case the client ends meanwhile.
-pub(super) fn begin_in_place(model: &mut Model) {
-    if let Some(on_disk) = draft_on_disk(model)
-        && let Some(attempt) = &mut model.reboot.attempt
-    {
-        attempt.beside = on_disk;
-        draft_again(model);
-        in_place::begin(model);
-    }
-}
-
-/// Has the text of the prompt box written to disk, before anything is done to its session. Returns `None` until it is there.
-fn draft_on_disk(model: &mut Model) -> Option<OnDisk> {
-    let held = unsent::unsent(model);
-    let Phase::Waiting { draft, .. } = &mut model.reboot.attempt.as_mut()?.phase else {
-        return None;
-    };
-    match held {
-        Unsent::Text(text) if *draft == OnDisk::Kept(text.clone()) => {}
-        Unsent::Text(text) => {
-            let ordered = OnDisk::Ordered(text.clone());
-            if std::mem::replace(draft, ordered.clone()) != ordered {
-                model.emit(Effect::KeepDraft(Some(text)));
-            }
-            return None;
-        }
-        Unsent::Nothing | Unsent::Unreadable => {}
-    }
-    Some(std::mem::take(draft))
 }
 
 /// Has the prompt box read off the screen and, where possible, by the client's own side, which knows every line as it is.
@@ -277,44 +332,37 @@ fn is_gone(model: &Model) -> bool {
     model.session.agent.state == AgentState::Exited
 }
 
-fn end_old_agent(model: &mut Model) {
-    if is_gone(model) {
-        enter(model, Phase::starting());
-    } else if model.reboot.ending.is_some_and(|ending| ending.hopeless) {
-        let why = Some("the old agent cannot be ended".to_owned());
-        end(model, End::Unfinished(RebootOutcome::Failed, why));
-    } else if model.reboot.ending.is_some() || !is_within_call(model) {
-        ending::begin(model, false);
+fn end_old_agent(model: &Model, attempt: &Attempt) -> Option<Next> {
+    match model.reboot.ending {
+        _ if is_gone(model) => Some(Next::Enter(Phase::starting())),
+        Some(ending) if ending.hopeless => {
+            let why = Some("the old agent cannot be ended".to_owned());
+            Some(Next::End(End::Unfinished(RebootOutcome::Failed, why)))
+        }
+        Some(_) => None,
+        None => (!is_within_call(model, attempt)).then_some(Next::EndAgent),
     }
 }
 
-fn starting(model: &mut Model, mut agent: NewAgent) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let kind = attempt.kind;
-    match agent.launch {
-        Launch::Failed(why) => return roll_back(model, why),
-        _ if attempt.is_copying() => {
-            let ask = model.next_epoch();
-            let order = model.reboot.order_copy(ask);
-            return model.emit_all(order);
-        }
-        Launch::Pending => {
-            agent.launch = Launch::Ordered;
-            let copying = None;
-            model.reboot.go_on(Phase::Starting { copying, agent });
-            return start(model);
-        }
-        Launch::Ordered => return,
-        Launch::Running => {}
-    }
-    match kind {
-        // A paste waits for an agent that is ready, which one with a dialog never is.
-        Kind::Fresh | Kind::InPlace | Kind::OnTheFly => enter(model, Phase::Delivering(agent)),
-        // Nothing is delivered: the copy holds the conversation.
-        Kind::Trim => enter(model, Phase::Verifying(agent)),
-        Kind::Undo(..) | Kind::Restart => end(model, End::Finished { warmed_up: false }),
+fn starting(attempt: &Attempt, copying: bool, agent: &NewAgent) -> Option<Next> {
+    match &agent.launch {
+        Launch::Failed(why) => Some(Next::RollBack(why.clone())),
+        _ if attempt.is_copying() => (!copying).then(|| {
+            let (copying, agent) = (true, agent.clone());
+            let order = attempt.copy_order();
+            Next::GoOn(Phase::Starting { copying, agent }, Some(order))
+        }),
+        Launch::Pending => Some(Next::Start(Box::new(attempt.clone()))),
+        Launch::Ordered => None,
+        Launch::Running => Some(match attempt.kind {
+            // A paste waits for an agent that is ready, which one with a dialog never is.
+            Kind::Fresh | Kind::InPlace | Kind::OnTheFly => {
+                Next::Enter(Phase::Delivering(agent.clone()))
+            }
+            // Nothing is delivered: the copy holds the conversation.
+            Kind::Trim => Next::Enter(Phase::Verifying(agent.clone())),
+            Kind::Undo(..) | Kind::Restart => Next::End(End::Finished { warmed_up: false }),
+        }),
     }
 }
 
@@ -324,12 +372,9 @@ pub(super) const fn verify_timer(config: &RebootConfig, epoch: u64) -> Effect {
 }
 
 /// Opens the next iteration and orders its process.
-fn start(model: &mut Model) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let (kind, cause, old, session) = (attempt.kind, attempt.cause, attempt.old, attempt.new);
-    let replaced = attempt.replaced.as_ref().map(|one| one.session);
+fn start(model: &mut Model, attempt: &Attempt) {
+    model.reboot.on(AttemptEvent::StartOrdered);
+    let (kind, session) = (attempt.kind, attempt.new);
     let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
     let text = handoff.map(|handoff| handoff.text.clone());
     let parent = match kind {
@@ -338,11 +383,12 @@ fn start(model: &mut Model) {
             model.lineage.iterations().last().map(|last| last.iteration)
         }
     };
-    open_iteration(model, session, Some(cause), parent);
+    open_iteration(model, session, Some(attempt.cause), parent);
     match kind {
         Kind::Fresh => model.session.spending.begin_session(session),
-        Kind::Trim => model.session.spending.copy_session(old, session),
+        Kind::Trim => model.session.spending.copy_session(attempt.old, session),
         Kind::Undo(..) => {
+            let replaced = attempt.replaced.as_ref().map(|one| one.session);
             carried::come_back(model, replaced.unwrap_or(session), parent);
             if let Some(from) = replaced {
                 model.session.spending.copy_session(from, session);
@@ -351,7 +397,7 @@ fn start(model: &mut Model) {
         Kind::InPlace | Kind::OnTheFly | Kind::Restart => {}
     }
     let iteration = model.session.iteration();
-    let as_prompt = kind == Kind::Fresh && !is_pasted(model);
+    let as_prompt = kind == Kind::Fresh && !is_pasted(model, attempt);
     let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
     model.emit(Effect::Start(StartAgent {
         iteration,
@@ -369,52 +415,58 @@ fn start(model: &mut Model) {
 }
 
 /// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
-fn is_pasted(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    let handoff = attempt.and_then(|attempt| attempt.handoff.as_ref());
+fn is_pasted(model: &Model, attempt: &Attempt) -> bool {
     let pasted = model.config.reboot.delivery == Delivery::Paste || model.is_generic();
+    let handoff = attempt.handoff.as_ref();
     handoff.is_some_and(|handoff| pasted || handoff.bytes() > 120 * 1024)
 }
 
 /// Delivers the message, once the new agent can take it.
-fn deliver(model: &mut Model, agent: NewAgent) {
-    if is_pasted(model) {
-        // The hook that reports the start may come before the pane has shown an empty prompt box.
-        let ready = model.session.agent.state != AgentState::Starting;
-        let attempt = model.reboot.attempt.as_ref();
-        let handoff = attempt.and_then(|attempt| attempt.handoff.clone());
-        let Some(handoff) = handoff.filter(|_| ready && typing_refusal(model).is_none()) else {
-            return;
-        };
-        enter(model, Phase::Verifying(agent));
-        if model.is_generic() {
-            // Other agents have hooks; in their prompt a marker shows before anything is submitted.
-            model.emit(Effect::WatchPane(handoff.marker.nonce.clone()));
-        }
-        let _ = submit::submit(model, &handoff.text);
-    } else {
-        enter(model, Phase::Verifying(agent));
+fn deliver(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
+    if let Launch::Failed(why) = &agent.launch {
+        return Some(Next::RollBack(why.clone()));
     }
+    if !is_pasted(model, attempt) {
+        return Some(Next::Enter(Phase::Verifying(agent.clone())));
+    }
+    // The hook that reports the start may come before the pane has shown an empty prompt box.
+    let ready = model.session.agent.state != AgentState::Starting;
+    let ready = ready && typing_refusal(model).is_none();
+    let handoff = attempt.handoff.clone().filter(|_| ready)?;
+    Some(Next::Paste(agent.clone(), handoff))
 }
 
-/// Reports whether the message was seen to arrive, or none was sent.
-fn is_verified(model: &Model, attempt: &Attempt) -> bool {
+fn paste(model: &mut Model, agent: NewAgent, handoff: Handoff) {
+    enter(model, Phase::Verifying(agent));
+    if model.is_generic() {
+        // Other agents have hooks; in their prompt a marker shows before anything is submitted.
+        model.emit(Effect::WatchPane(handoff.marker.nonce));
+    }
+    let _ = submit::submit(model, &handoff.text);
+}
+
+/// Waits until the message was seen to arrive, if one was sent.
+fn verify(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
     let typed = !model.session.submission.is_open() || !model.is_generic();
-    attempt.handoff.is_none() || (attempt.is_proven() && typed)
-}
-
-fn verified(model: &mut Model, agent: NewAgent) {
-    if model.config.reboot.warmup_prompt.is_none() {
-        return end(model, End::Finished { warmed_up: false });
+    let verified = attempt.handoff.is_none() || (attempt.is_proven() && typed);
+    match &agent.launch {
+        // An agent that ends behind its proof has taken over, except where its session is resumed with the handoff in it.
+        Launch::Failed(why) if attempt.kind.replaces() || !verified => {
+            Some(Next::RollBack(why.clone()))
+        }
+        _ if !verified => None,
+        _ if model.config.reboot.warmup_prompt.is_none() => {
+            Some(Next::End(End::Finished { warmed_up: false }))
+        }
+        _ => {
+            let (due, agent) = (false, agent.clone());
+            Some(Next::Enter(Phase::Warming { due, agent }))
+        }
     }
-    enter(model, Phase::Warming { due: false, agent });
 }
 
 /// Types the warm-up prompt, whose delay is over, once the first turn has ended.
 fn warm_up(model: &mut Model) {
-    if model.session.agent.state != AgentState::Idle {
-        return;
-    }
     let prompt = model.config.reboot.warmup_prompt.clone();
     // A prompt box that is not empty, or not there, is waited for.
     if submit::submit(model, &prompt.unwrap_or_default()).is_ok() {
@@ -423,7 +475,7 @@ fn warm_up(model: &mut Model) {
 }
 
 /// Resumes the old session, because the new agent could not take over.
-pub(super) fn roll_back(model: &mut Model, why: String) {
+fn roll_back(model: &mut Model, why: String) {
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };
@@ -443,35 +495,21 @@ pub(super) fn roll_back(model: &mut Model, why: String) {
     enter(model, Phase::RollingBack(Launch::Pending));
 }
 
-fn rolling_back(model: &mut Model, launch: &Launch) {
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let old = attempt.old;
-    match launch {
-        Launch::Pending => {
-            model.reboot.go_on(Phase::RollingBack(Launch::Ordered));
-            let parent = model.lineage.newest_in(old);
-            open_iteration(model, old, Some(Cause::Recovery), parent);
-            carried::come_back(model, old, parent);
-            let iteration = model.session.iteration();
-            return model.emit(Effect::Start(StartAgent {
-                iteration,
-                session: old,
-                resume: true,
-                prompt: None,
-                prompt_if_new: None,
-                first: false,
-            }));
-        }
-        Launch::Ordered => return,
-        Launch::Failed(again) => {
-            let again = again.clone();
-            return end(model, End::NotResumed(again));
-        }
-        Launch::Running => {}
-    }
-    end(model, End::RolledBack);
+/// Resumes the session that was to end.
+fn resume(model: &mut Model, old: SessionId) {
+    model.reboot.on(AttemptEvent::StartOrdered);
+    let parent = model.lineage.newest_in(old);
+    open_iteration(model, old, Some(Cause::Recovery), parent);
+    carried::come_back(model, old, parent);
+    let iteration = model.session.iteration();
+    model.emit(Effect::Start(StartAgent {
+        iteration,
+        session: old,
+        resume: true,
+        prompt: None,
+        prompt_if_new: None,
+        first: false,
+    }));
 }
 
 /// The way in which a reboot ends.

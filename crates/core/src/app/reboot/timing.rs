@@ -10,7 +10,7 @@ use crate::app::{
     },
     model::{
         Model, Overlay,
-        reboot::{Approval, Quiet, QuietReason},
+        reboot::{Attempt, Quiet, QuietReason},
     },
 };
 
@@ -52,11 +52,9 @@ pub(super) fn cuts(model: &Model) -> bool {
 }
 
 /// Reports whether `auto` is about to cut a turn within a step, though the force line is not passed.
-pub(super) fn is_within_call(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    let by_auto = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Auto));
+pub(super) fn is_within_call(model: &Model, attempt: &Attempt) -> bool {
     let in_call = model.session.agent.state == AgentState::Busy && model.session.is_in_call();
-    by_auto && in_call && !is_forced(model)
+    attempt.is_by_auto() && in_call && !is_forced(model)
 }
 
 /// Reports whether `auto` goes ahead on the fly, without a moment that it waits for.
