@@ -178,7 +178,10 @@ fn unsaved_data(model: &Model) -> impl Iterator<Item = &'static str> {
     let missing = [
         (outside.store_error.is_some(), "history in memory"),
         (outside.places_missing.is_some(), "pitstop's files are gone"),
-        (model.draft.notes.unsaved.is_some(), "scratchpad not saved"),
+        (
+            model.draft.notes.unsaved().is_some(),
+            "scratchpad not saved",
+        ),
     ];
     let missing = missing.into_iter();
     missing.filter_map(|(is_missing, said)| is_missing.then_some(said))

@@ -440,7 +440,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
             "The agent has work in the background: {background}."
         )),
     };
-    let unsaved = model.draft.notes.unsaved.as_ref().map(|why| {
+    let unsaved = model.draft.notes.unsaved().map(|why| {
         format!(
             "The scratchpad is not saved: {}. It is kept in the state directory and comes back with the next start.",
             text::safe(why)

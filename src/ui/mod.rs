@@ -214,7 +214,7 @@ pub fn cursor(model: &Model, screen: &Screen) -> Option<HostCursor> {
             let (_, area) = layout.panels.iter().find(|(panel, _)| *panel == focus)?;
             let inner = ratatui::widgets::Block::bordered().inner(*area);
             let editor = match focus {
-                Focus::Scratchpad => model.draft.notes.editor.as_ref()?,
+                Focus::Scratchpad => model.draft.notes.editor()?,
                 Focus::Handoff => model.draft.handoff.editor.as_ref()?,
                 Focus::Pane | Focus::History => return None,
             };

@@ -38,7 +38,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let notes = &model.draft.notes;
     let title = frame::title(&panel_name(model), focused, theme);
     let inner = frame::border(buf, area, title, focused, theme);
-    if let Some(editor) = &notes.editor {
+    if let Some(editor) = notes.editor() {
         self::draw_editor(buf, inner, editor, theme);
         let mark = cursor_place(inner, editor);
         frame::foot(buf, area, editor_hints(editor), &mark, theme);
@@ -51,12 +51,12 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
         frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    if notes.parsed.is_blank() {
+    if notes.parsed().is_blank() {
         frame::rows(buf, inner, &invitation_lines(model, inner, theme));
     } else {
-        let shown = without_title(&notes.text);
+        let shown = without_title(notes.text());
         let rows = markdown::rows(shown, inner.width, Marks::Rendered, theme);
-        let window = text::window(rows, notes.scroll, inner.height);
+        let window = text::window(rows, notes.first_line(), inner.height);
         frame::rows(buf, inner, &window.rows);
         let mark = frame::window_mark(&window, shown);
         let mut hints = Vec::new();
@@ -72,9 +72,9 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
 /// Returns the panel's name, and the state of its text that a person has to know.
 fn panel_name(model: &Model) -> String {
     let notes = &model.draft.notes;
-    let state = match (&notes.editor, &notes.unsaved) {
+    let state = match (notes.editor(), notes.unsaved()) {
         (_, Some(why)) => format!(" · not saved: {}", clean::one_line(why)),
-        (Some(editor), None) if is_changed(editor, &notes.text) => {
+        (Some(editor), None) if is_changed(editor, notes.text()) => {
             " · editing · not saved".to_owned()
         }
         (Some(_), None) => " · editing".to_owned(),
@@ -103,7 +103,7 @@ fn draw_version(
     let shown = without_title(&version.text);
     let body = markdown::rows(shown, inner.width, Marks::Rendered, theme);
     let height = inner.height.saturating_sub(1);
-    let window = text::window(body, model.draft.notes.scroll, height);
+    let window = text::window(body, model.draft.notes.first_line(), height);
     rows.extend(window.rows.iter().cloned());
     frame::rows(buf, inner, &rows);
     let hints = ["←→ other", "Enter restore", "Esc back"];

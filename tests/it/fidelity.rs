@@ -436,7 +436,7 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
                     .attempt
                     .as_ref()
                     .map(pitstop_core::app::reboot::Attempt::step),
-                model.draft.notes.editor.is_some(),
+                model.draft.notes.editor().is_some(),
                 model.draft.handoff.editor.is_some(),
             );
             format!("{open:?} {work:?} {:?}", model.config)

@@ -18,7 +18,7 @@ use pitstop_core::{
         event::{HostEvent, PaneEvent, ReadEvent, StoreEvent, TimerId},
         history::{Difference, EarlierRun},
         layout,
-        model::{Focus, Overlay, turns::RunTurns},
+        model::{Focus, NotesPanel, Overlay, turns::RunTurns},
         reboot::Attempt,
         tour::Tour,
         view::{Card, Outcome},
@@ -42,7 +42,7 @@ use ratatui::{
     layout::Rect,
     style::{Color, Modifier},
 };
-use scene::{act, at, beginning, press, screen, update, working};
+use scene::{act, at, beginning, press, press_key, screen, update, working};
 use unicode_width::UnicodeWidthStr;
 
 const NORMAL: (u16, u16) = (132, 40);
@@ -361,9 +361,9 @@ fn an_earlier_version_of_the_scratchpad_can_be_looked_at() {
     snapshot!("version", &model);
     press(&mut model, KeyCode::Enter);
     assert!(
-        model.draft.notes.text.starts_with('M'),
+        model.draft.notes.text().starts_with('M'),
         "{}",
-        model.draft.notes.text
+        model.draft.notes.text()
     );
 }
 
@@ -839,10 +839,13 @@ fn scenes() -> Vec<Model> {
     let mut editing = working(NORMAL);
     act(&mut editing, Action::Scratchpad);
     press(&mut editing, KeyCode::Char('e'));
-    if let Some(editor) = &mut editing.draft.notes.editor {
-        editor.area.set_search_pattern("batch").expect("a pattern");
-        editor.area.select_all();
+    let control = |letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+    press_key(&mut editing, control('f'));
+    for letter in "batch".chars() {
+        press(&mut editing, KeyCode::Char(letter));
     }
+    press(&mut editing, KeyCode::Enter);
+    press_key(&mut editing, control('a'));
     scenes.push(editing);
     scenes
 }
@@ -909,7 +912,8 @@ fn hostile_text_reaches_no_cell_raw() {
     model.session.agent.exit = Some(hostile.to_owned());
     model.view.notices.clear();
     model.error(hostile);
-    model.draft.notes.text = format!("# {hostile}\n- [ ] {hostile}\n```\n{hostile}\n```");
+    model.draft.notes =
+        NotesPanel::new(format!("# {hostile}\n- [ ] {hostile}\n```\n{hostile}\n```"));
     model.draft.handoff.generated.warnings = vec![hostile.to_owned()];
     model.draft.handoff.generated.left_out = vec![hostile.to_owned()];
     model.draft.handoff.generated.text = hostile.to_owned();
@@ -1593,7 +1597,7 @@ proptest! {
     fn any_notes_and_title_fit(notes in any::<String>(), title in any::<String>(), columns in 40_u16..220, rows in 10_u16..50) {
         let mut model = working((columns, rows));
         model.session.title = title;
-        model.draft.notes.text = notes;
+        model.draft.notes = NotesPanel::new(notes);
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
 }
@@ -1609,7 +1613,7 @@ fn a_letter_that_joins_nothing_moves_no_cell() {
     ] {
         let mut model = working((120, 40));
         model.session.title = notes.to_owned();
-        model.draft.notes.text = notes.to_owned();
+        model.draft.notes = NotesPanel::new(notes.to_owned());
         assert_rows_are_exact(&written(&model, &screen(&model), &Theme::default()));
     }
 }
@@ -2127,7 +2131,7 @@ fn without_utf_8_nothing_of_ours_is_more_than_ascii() {
     models.push(asking(NORMAL));
     for model in &mut models {
         model.session.title.clear();
-        model.draft.notes.text = "plain".to_owned();
+        model.draft.notes = NotesPanel::new("plain".to_owned());
         model.session.agent.limits.clear();
         let mut plain = Screen::new(PaneSize::new(10, 4), 10);
         plain.feed(b"agent", Instant::now());

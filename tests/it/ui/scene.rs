@@ -458,7 +458,11 @@ pub fn act(model: &mut Model, action: Action) {
 
 /// The user presses a key that is not bound.
 pub fn press(model: &mut Model, code: crossterm::event::KeyCode) {
-    let key = crossterm::event::KeyEvent::new(code, crossterm::event::KeyModifiers::NONE);
+    press_key(model, crossterm::event::KeyEvent::from(code));
+}
+
+/// The user presses a key with its modifiers.
+pub fn press_key(model: &mut Model, key: crossterm::event::KeyEvent) {
     let now = model.now;
     app::update(
         model,

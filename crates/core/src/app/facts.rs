@@ -285,7 +285,7 @@ pub fn is_typing(model: &Model) -> bool {
 /// Reports whether a document is open in an editor, `$EDITOR` or one of our own: a half-written text is not to be sent.
 pub(in crate::app) fn is_editing(model: &Model) -> bool {
     model.view.external.is_some()
-        || model.draft.notes.editor.is_some()
+        || model.draft.notes.editor().is_some()
         || model.draft.handoff.editor.is_some()
 }
 

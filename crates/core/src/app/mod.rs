@@ -6,6 +6,7 @@
 
 pub mod autopilot;
 pub mod cold_cache;
+mod consequences;
 pub mod draft;
 pub mod effect;
 pub mod event;
@@ -20,7 +21,7 @@ pub mod refusal;
 pub mod session;
 pub mod view;
 
-pub use draft::{breakpoint, carried, checkpoint, handoff, record, scratchpad, signal, summary};
+pub use draft::{breakpoint, carried, checkpoint, handoff, record, signal, summary};
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
@@ -224,16 +225,30 @@ fn pane(model: &mut Model, event: PaneEvent) {
 
 fn read(model: &mut Model, event: ReadEvent) {
     match event {
-        ReadEvent::Scratchpad(disk) => scratchpad::read(model, disk),
-        ReadEvent::ScratchpadSaved(text) => scratchpad::saved(model, text),
-        ReadEvent::ScratchpadNotSaved(why) => scratchpad::not_saved(model, why),
+        ReadEvent::Scratchpad(disk) => {
+            model
+                .draft
+                .notes
+                .file_read(disk, model.now)
+                .carry_out(model);
+        }
+        ReadEvent::ScratchpadSaved(text) => model.draft.notes.saved(text).carry_out(model),
+        ReadEvent::ScratchpadNotSaved(why) => model.draft.notes.not_saved(why).carry_out(model),
         ReadEvent::Draft(text) => {
             model.draft.keeping.draft_found(&text);
             unsent::found(model, text);
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
-        ReadEvent::Versions(versions) => scratchpad::versions_read(model, versions),
-        ReadEvent::VersionsUnreadable => scratchpad::no_versions(model),
+        ReadEvent::Versions(versions) => {
+            let versions = Some(versions);
+            model
+                .draft
+                .versions_read(versions, model.now)
+                .carry_out(model);
+        }
+        ReadEvent::VersionsUnreadable => {
+            model.draft.versions_read(None, model.now).carry_out(model);
+        }
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
@@ -295,7 +310,9 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Age => model.emit_all(control::age_timer(model)),
         TimerId::ClientWords => model.session.client.look(&mut model.scratch.effects),
         TimerId::KeepCarried => carried::keep(model),
-        TimerId::SaveNotes(epoch) => scratchpad::timer(model, epoch),
+        TimerId::SaveNotes(epoch) => {
+            model.draft.notes.timer(epoch, model.now).carry_out(model);
+        }
         TimerId::Bridge(iteration) => bridge::look(model, iteration),
         TimerId::Order(id) => {
             let taken_back = model.session.orders.time_over(id);

@@ -21,6 +21,7 @@ pub mod external;
 pub mod history;
 pub mod moments;
 pub mod needs;
+pub mod notes;
 pub mod orders;
 pub mod outside;
 pub mod panels;
@@ -58,6 +59,7 @@ use pitstop_handoff::{Generator, Marker};
 use pitstop_transcript::{SessionId, Tokens};
 
 use crate::app::{
+    consequences::Consequences,
     effect::Effect,
     event::{CallId, NewIds},
 };
@@ -73,8 +75,9 @@ use turns::RunTurns;
 use view::View;
 
 pub use agent::AgentView;
+pub use notes::NotesPanel;
 pub use outside::Quitting;
-pub use panels::{Editor, Foreign, HandoffPanel, NotesPanel};
+pub use panels::{Editor, HandoffPanel};
 pub use view::{Focus, Notice, Overlay};
 
 /// The identity of the supervisor and of the agent that it hosts; it does not change while the supervisor runs.
@@ -126,6 +129,20 @@ pub struct Model {
     /// The moment of the last event, for views that show ages.
     pub now: At,
     epoch: u64,
+}
+
+impl Consequences {
+    /// Queues the effects, and shows the messages.
+    pub(in crate::app) fn carry_out(self, model: &mut Model) {
+        model.emit_all(self.effects);
+        for (text, bad) in self.messages {
+            if bad {
+                model.error(text);
+            } else {
+                model.info(text);
+            }
+        }
+    }
 }
 
 /// The values that a model begins with.

@@ -30,7 +30,7 @@ use pitstop_handoff::breakpoint::{
 };
 
 use crate::app::{
-    draft::{checkpoint, handoff, scratchpad},
+    draft::{checkpoint, handoff},
     effect::{Effect, run_event},
     event::TimerId,
     facts::is_safe,
@@ -427,7 +427,7 @@ fn seen(
 
 /// Saves everything that a later session needs, and the breakpoint that it was saved for.
 fn save(model: &mut Model, what: Waiting) {
-    scratchpad::save(model);
+    model.draft.notes.save(model.now).carry_out(model);
     let id = checkpoint::next_id(model);
     let mut checkpoint = checkpoint::snapshot(model, id, what.tags);
     checkpoint.task = what.task;

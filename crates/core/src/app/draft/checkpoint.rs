@@ -20,7 +20,7 @@ use pitstop_handoff::{
 };
 
 use crate::app::{
-    draft::{handoff, scratchpad},
+    draft::handoff,
     effect::Effect,
     event::{CallId, Kept},
     model::{Model, draft::HandoffDraft},
@@ -37,7 +37,7 @@ pub const MANUAL: &str = "manual";
 
 /// Saves everything that a later session needs.
 pub fn save(model: &mut Model, tags: Vec<String>) {
-    scratchpad::save(model);
+    model.draft.notes.save(model.now).carry_out(model);
     let id = next_id(model);
     let checkpoint = snapshot(model, id, tags);
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
@@ -64,8 +64,8 @@ fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Ch
         tags,
         state: state_of(model, state),
         scratchpad: Some(saved_scratchpad(
-            &model.draft.notes.text,
-            &model.draft.notes.human,
+            model.draft.notes.text(),
+            model.draft.notes.human(),
         )),
         created_at: model.now.wall,
         run: Some(model.run().clone()),
@@ -153,7 +153,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
     }
     let mut tags = vec![MANUAL.to_owned()];
     tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
-    scratchpad::save(model);
+    model.draft.notes.save(model.now).carry_out(model);
     handoff::draft(model);
     let mut context = model.draft.handoff.current().text.clone();
     if model.draft.handoff.edited.is_some() || context.is_empty() {
@@ -199,7 +199,7 @@ fn words(task: Option<&str>, next_steps: &[String]) -> String {
 /// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in the
 /// state that it brings back. Returns the checkpoint's id.
 pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uuid {
-    scratchpad::save(model);
+    model.draft.notes.save(model.now).carry_out(model);
     let id = next_id(model);
     let mut checkpoint = snapshot(model, id, tags);
     let mut state = model.draft.preserved.clone();
@@ -267,7 +267,7 @@ pub fn after_turn(model: &mut Model) {
     if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
         return;
     }
-    scratchpad::save(model);
+    model.draft.notes.save(model.now).carry_out(model);
     let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
     let checkpoint = snapshot(model, model.reboot.new_ids.reboot, tags);
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));

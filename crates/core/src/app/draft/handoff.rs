@@ -16,7 +16,7 @@ use pitstop_handoff::{
     check,
     check::with_missing,
     edits::Edits,
-    preserved::{Item, Origin},
+    preserved::Origin,
     quality, summary,
 };
 use pitstop_transcript::{
@@ -28,7 +28,7 @@ use pitstop_transcript::{
 use crate::app::{
     effect::Effect,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
-    model::{Editor, Model, reading::Reading, todo::TodoList},
+    model::{Editor, Model, reading::Reading},
 };
 
 /// Drafts the message from everything that is known, unless it was made from exactly that already.
@@ -47,7 +47,7 @@ pub fn draft(model: &mut Model) {
 fn fingerprint(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
     let (draft, turns) = (&model.draft, model.session.agent.turns);
-    (&draft.notes.text, &draft.commands, &draft.todo).hash(&mut hasher);
+    (draft.notes.text(), &draft.commands, &draft.todo).hash(&mut hasher);
     (&draft.requests, &draft.work, &draft.signalled).hash(&mut hasher);
     (&draft.git, &draft.handoff_files).hash(&mut hasher);
     (draft.summary.by_model(turns), wins_little(model)).hash(&mut hasher);
@@ -115,7 +115,7 @@ pub fn add_missing(model: &mut Model) {
 }
 
 fn make(model: &mut Model) {
-    model.draft.notes.read();
+    model.draft.notes.parse();
     let state = preserve(model);
     let marker = marker(model);
     // The summary without a model is made from the contents of the other sections.
@@ -137,7 +137,7 @@ fn make(model: &mut Model) {
     let first_request = first_request.filter(|said| !is_objective(said));
     let latest_request = model.draft.requests.latest.as_ref();
     let sources = Sources {
-        scratchpad: &model.draft.notes.parsed,
+        scratchpad: model.draft.notes.parsed(),
         git: &git,
         closing: &closing,
         summary: summary.as_deref(),
@@ -264,7 +264,7 @@ fn wins_little(model: &Model) -> Option<String> {
 /// Returns everything that is preserved, each source in the order of [`pitstop_handoff::preserved`].
 fn preserve(model: &Model) -> PreservedState {
     let mut state = model.draft.signalled.clone();
-    state.feed_scratchpad(&model.draft.notes.parsed);
+    state.feed_scratchpad(model.draft.notes.parsed());
     model.draft.todo.feed(&mut state);
     if let Some(task) = run_task(model) {
         state.set_objective(task, Origin::Human);
@@ -509,49 +509,5 @@ pub fn discard_edit(model: &mut Model) {
         model.draft.handoff.edits = Edits::default();
         compare(model);
         model.info("your version of the handoff is dropped: it follows its sources again");
-    }
-}
-
-/// Returns to the scratchpad and the to-do list their parts of a restored state, now that both are there: what is changed or
-/// removed there must not stay here. The rest counts as reported by signals.
-pub fn return_to_sources(model: &mut Model) {
-    let mut notes = PreservedState::default();
-    model.draft.notes.read();
-    notes.feed_scratchpad(&model.draft.notes.parsed);
-    let state = &mut model.draft.signalled;
-    let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
-    state.decisions.retain(|one| {
-        let mut listed = notes.decisions.iter();
-        let listed = listed.any(|other| other.description == one.description);
-        !in_notes(one.origin, listed)
-    });
-    state.known_issues.retain(|one| {
-        let mut listed = notes.known_issues.iter();
-        let listed = listed.any(|other| other.description == one.description);
-        !in_notes(one.origin, listed)
-    });
-    let of_list = |items: &mut Vec<Item>, listed: &[Item]| -> Vec<String> {
-        items.retain(|item| !in_notes(item.origin, listed.contains(item)));
-        let todo = items.extract_if(.., |item| item.origin == Origin::Todo);
-        todo.map(|item| item.text).collect()
-    };
-    let completed = of_list(&mut state.completed_items, &notes.completed_items);
-    let pending = of_list(&mut state.pending_items, &notes.pending_items);
-    let before = TodoList::before(completed, pending);
-    model.draft.todo.restore(before);
-    let objective = &mut state.current_objective;
-    match objective.as_ref().map(|objective| objective.origin) {
-        Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
-        // In a state from before requests were kept, it is a first prompt: an objective that is written into the scratchpad later
-        // wins over it.
-        Some(Origin::Human)
-            if notes.current_objective.is_none() && model.draft.requests.first.is_none() =>
-        {
-            model.draft.requests.first = objective.take().map(|objective| Said {
-                text: objective.text,
-                at: None,
-            });
-        }
-        _ => {}
     }
 }

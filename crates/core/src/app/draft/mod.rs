@@ -7,6 +7,5 @@ pub mod carried;
 pub mod checkpoint;
 pub mod handoff;
 pub mod record;
-pub mod scratchpad;
 pub mod signal;
 pub mod summary;

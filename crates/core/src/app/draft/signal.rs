@@ -12,7 +12,7 @@
 use crate::lineage::IterationId;
 use pitstop_handoff::signal::{self, Signal};
 
-use crate::app::{draft::scratchpad, model::Model};
+use crate::app::model::Model;
 
 /// Takes in the signals of a turn's last message, which the Stop hook reports.
 pub fn by_hook(model: &mut Model, message: &str) {
@@ -57,6 +57,10 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) {
         _ => None,
     });
     if let Some(text) = notes {
-        scratchpad::signalled(model, &text);
+        model
+            .draft
+            .notes
+            .signalled(&text, model.now)
+            .carry_out(model);
     }
 }

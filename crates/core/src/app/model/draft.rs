@@ -2,18 +2,29 @@
 
 use crate::{
     api::wire::Reply,
-    app::event::{CallId, HandoffFiles, TranscriptFacts},
+    app::{
+        consequences::Consequences,
+        event::{CallId, HandoffFiles, TranscriptFacts},
+    },
     lineage::checkpoint::LastError,
 };
+use pitstop_base::clock::At;
 use pitstop_handoff::{
-    Generator, Marker, PreservedState, breakpoint::git::GitState, preserved::ReportedRun,
+    Generator, Marker, PreservedState,
+    breakpoint::git::GitState,
+    preserved::{Item, Origin, ReportedRun},
+    scratchpad::versions::Versions,
 };
-use pitstop_transcript::{human::HumanWords, work::WorkAtHand};
+use pitstop_transcript::{
+    human::{HumanWords, Said},
+    work::WorkAtHand,
+};
 
 use super::{
     carried::Keeping,
     moments::Moments,
-    panels::{HandoffPanel, NotesPanel},
+    notes::NotesPanel,
+    panels::HandoffPanel,
     requests::Requests,
     rewinds::{Before, Rewinds},
     seen_signals::SeenSignals,
@@ -26,8 +37,6 @@ use super::{
 pub struct HandoffDraft {
     /// The scratchpad panel.
     pub notes: NotesPanel,
-    /// The epoch of the timer that writes the scratchpad.
-    pub save_epoch: u64,
     /// The handoff panel.
     pub handoff: HandoffPanel,
     /// A hash of the facts that its message was last made of.
@@ -72,8 +81,7 @@ impl HandoffDraft {
     /// Creates a draft that contains only the scratchpad on disk.
     pub(super) fn new(marker: Marker, notes: String, generator: Generator) -> Self {
         Self {
-            notes: NotesPanel::of(notes),
-            save_epoch: 0,
+            notes: NotesPanel::new(notes),
             handoff: HandoffPanel::empty(marker),
             made_of: None,
             generator,
@@ -210,10 +218,61 @@ impl HandoffDraft {
         true
     }
 
-    /// Notes that the notes were handed over: the next agent knows them.
-    pub(in crate::app) fn hand_over_notes(&mut self) {
-        let notes = &mut self.notes;
-        notes.text.clone_into(&mut notes.agent_base);
+    /// Takes over the versions of the scratchpad, if they can be read. A restored one is there then, and takes back its part of the state.
+    pub(in crate::app) fn versions_read(
+        &mut self,
+        versions: Option<Versions>,
+        now: At,
+    ) -> Consequences {
+        let (done, restored) = self.notes.versions_read(versions, now);
+        if restored {
+            self.return_to_sources();
+        }
+        done
+    }
+
+    /// Returns to the scratchpad and the to-do list their parts of a restored state, now that both are there: what is changed or
+    /// removed there must not stay here. The rest counts as reported by signals.
+    pub(in crate::app) fn return_to_sources(&mut self) {
+        let mut notes = PreservedState::default();
+        self.notes.parse();
+        notes.feed_scratchpad(self.notes.parsed());
+        let state = &mut self.signalled;
+        let in_notes = |origin, listed: bool| origin == Origin::Scratchpad && listed;
+        state.decisions.retain(|one| {
+            let mut listed = notes.decisions.iter();
+            let listed = listed.any(|other| other.description == one.description);
+            !in_notes(one.origin, listed)
+        });
+        state.known_issues.retain(|one| {
+            let mut listed = notes.known_issues.iter();
+            let listed = listed.any(|other| other.description == one.description);
+            !in_notes(one.origin, listed)
+        });
+        let of_list = |items: &mut Vec<Item>, listed: &[Item]| -> Vec<String> {
+            items.retain(|item| !in_notes(item.origin, listed.contains(item)));
+            let todo = items.extract_if(.., |item| item.origin == Origin::Todo);
+            todo.map(|item| item.text).collect()
+        };
+        let completed = of_list(&mut state.completed_items, &notes.completed_items);
+        let pending = of_list(&mut state.pending_items, &notes.pending_items);
+        let before = TodoList::before(completed, pending);
+        self.todo.restore(before);
+        let objective = &mut state.current_objective;
+        match objective.as_ref().map(|objective| objective.origin) {
+            Some(Origin::Scratchpad) if *objective == notes.current_objective => *objective = None,
+            // In a state from before requests were kept, it is a first prompt: an objective that is written into the scratchpad later
+            // wins over it.
+            Some(Origin::Human)
+                if notes.current_objective.is_none() && self.requests.first.is_none() =>
+            {
+                self.requests.first = objective.take().map(|objective| Said {
+                    text: objective.text,
+                    at: None,
+                });
+            }
+            _ => {}
+        }
     }
 
     /// Forgets what belongs to the session before.

@@ -1,23 +1,17 @@
-//! The scratchpad panel and the handoff panel, with their editors.
+//! The handoff panel, and the editor that the scratchpad panel has too.
 
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_textarea::{CursorMove, Input, TextArea, WrapMode};
 
-use crate::lineage::checkpoint::SavedScratchpad;
-use pitstop_base::clock::At;
 use pitstop_handoff::{
     Check, Handoff, Marker,
     edits::Edits,
-    scratchpad::{
-        HumanLines, Parsed,
-        lines::{heading, list_item},
-        versions::{Version, Versions},
-    },
+    scratchpad::lines::{heading, list_item},
 };
 
-use super::{reading::Reading, view::scroll_by};
+use super::reading::Reading;
 
 /// An editor for a whole document, with undo, selection and search.
 #[derive(Clone)]
@@ -80,7 +74,7 @@ impl Editor {
     }
 
     /// Inserts a text that was pasted.
-    pub(in crate::app) fn paste(&mut self, text: &str) {
+    pub(super) fn paste(&mut self, text: &str) {
         if let Some(first) = text.chars().next().filter(|_| !text.ends_with('\n')) {
             self.make_room_above(first);
         }
@@ -104,7 +98,7 @@ impl Editor {
     }
 
     /// Handles the editor's keys: those of the text area, and the ones that users of other editors expect.
-    fn key(&mut self, key: KeyEvent) -> Edited {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Edited {
         let ctrl = key.modifiers == KeyModifiers::CONTROL;
         if let Some(pattern) = &mut self.search {
             match key.code {
@@ -218,103 +212,6 @@ impl fmt::Debug for Editor {
             .field("cursor", &self.area.cursor())
             .finish_non_exhaustive()
     }
-}
-
-/// The scratchpad panel.
-#[derive(Clone, Debug, Default)]
-pub struct NotesPanel {
-    /// The notes that are in force.
-    pub text: String,
-    /// The parsed notes, as of the last draft of the handoff.
-    pub parsed: Parsed,
-    /// The text that `parsed` was read from.
-    read: String,
-    /// The known content of the file, which differs from the notes while a change is not saved.
-    pub disk: String,
-    /// The reason why the last change could not be saved, while it is unsaved.
-    pub unsaved: Option<String>,
-    /// The editor, while the human edits in place.
-    pub editor: Option<Editor>,
-    /// The time at which the agent last changed the notes.
-    pub changed_at: Option<At>,
-    /// The lines that a person wrote.
-    pub human: HumanLines,
-    /// The text that the agent last wrote, or was given at its start: its next text is a change of this one.
-    pub agent_base: String,
-    /// The first line shown.
-    pub scroll: u16,
-    /// True if the next change that is read is the agent's.
-    pub agent_wrote: bool,
-    /// The last change of the file whose author no hook has reported: it counts as a person's.
-    pub foreign: Option<Foreign>,
-    /// The earlier versions of the notes.
-    pub versions: Versions,
-    /// The scratchpad of a checkpoint that is restored, until it is known which lines of the present one are a person's.
-    pub restored: Option<SavedScratchpad>,
-    /// The version that a person looks at, counted from the newest.
-    pub looking: Option<usize>,
-}
-
-impl NotesPanel {
-    /// Creates a panel of these notes, which the file holds.
-    pub(super) fn of(notes: String) -> Self {
-        Self {
-            disk: notes.clone(),
-            agent_base: notes.clone(),
-            text: notes,
-            ..Self::default()
-        }
-    }
-
-    /// Keeps the scratchpad of a checkpoint that is restored until it is known which lines of the present one are a person's.
-    pub(in crate::app) fn await_author(&mut self, saved: SavedScratchpad) {
-        self.restored = Some(saved);
-    }
-
-    /// Has the editor take in a key, if one is open.
-    pub(in crate::app) fn edit_key(&mut self, key: KeyEvent) -> Option<Edited> {
-        self.editor.as_mut().map(|editor| editor.key(key))
-    }
-
-    /// Pastes a text into the editor, if one is open.
-    pub(in crate::app) fn paste(&mut self, text: &str) {
-        if let Some(editor) = &mut self.editor {
-            editor.paste(text);
-        }
-    }
-
-    /// Goes back from the version that a person looks at to the notes in force.
-    pub(in crate::app) const fn leave_version(&mut self) {
-        self.looking = None;
-    }
-
-    /// Scrolls the notes by so many rows.
-    pub(in crate::app) fn scroll(&mut self, rows: i32) {
-        scroll_by(&mut self.scroll, rows);
-    }
-
-    /// Parses the notes, unless they are unchanged.
-    pub fn read(&mut self) {
-        if self.read != self.text {
-            self.parsed = Parsed::read(&self.text);
-            self.text.clone_into(&mut self.read);
-        }
-    }
-
-    /// Returns the version that a person looks at.
-    #[must_use]
-    pub fn looked_at(&self) -> Option<&Version> {
-        self.versions.iter().nth_back(self.looking?)
-    }
-}
-
-/// A change of the scratchpad's file that was taken for a person's, as it can be taken back when the agent's hook comes.
-#[derive(Clone, Debug)]
-pub struct Foreign {
-    /// The notes before it.
-    pub before: String,
-    /// The person's lines before it.
-    pub human: HumanLines,
 }
 
 /// The handoff panel.

@@ -121,7 +121,7 @@ pub fn state_of(draft: &HandoffDraft) -> u64 {
     hash_of(&(
         &draft.git,
         &signalled,
-        &draft.notes.text,
+        draft.notes.text(),
         &draft.preserved.test_state,
         &draft.preserved.completed_items,
         &draft.preserved.pending_items,

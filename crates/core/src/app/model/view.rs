@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use chrono::{DateTime, Utc};
-use crossterm::event::MouseButton;
+use crossterm::event::{KeyCode, KeyEvent, MouseButton};
 
 use crate::lineage::{IterationId, journal::Step};
 use pitstop_base::clock::At;
@@ -241,6 +241,19 @@ pub enum MouseGrip {
 pub(in crate::app) fn scroll_by(scroll: &mut u16, rows: i32) {
     let to = i32::from(*scroll).saturating_add(rows);
     *scroll = u16::try_from(to.clamp(0, u16::MAX.into())).unwrap_or(0);
+}
+
+/// Returns the rows by which a reading key moves a text, or `None` if it is no reading key.
+pub(in crate::app) const fn rows_of(key: KeyEvent) -> Option<i32> {
+    Some(match key.code {
+        KeyCode::Down | KeyCode::Char('j') => 1,
+        KeyCode::Up | KeyCode::Char('k') => -1,
+        KeyCode::PageDown | KeyCode::Char(' ') => 15,
+        KeyCode::PageUp => -15,
+        KeyCode::Home | KeyCode::Char('g') => i32::MIN,
+        KeyCode::End | KeyCode::Char('G') => i32::MAX,
+        _ => return None,
+    })
 }
 
 impl View {

@@ -14,7 +14,7 @@ use pitstop_terminal::screen::ScreenFact;
 
 use crate::app::{
     autopilot,
-    draft::{checkpoint, handoff, scratchpad},
+    draft::{checkpoint, handoff},
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, blocked_by, is_editing, is_unattended, is_under_review},
@@ -184,7 +184,7 @@ pub fn quit_key(model: &mut Model) {
         .autopilot
         .as_ref()
         .is_some_and(|run| !run.pilot.is_over());
-    if (busy || runs || model.session.agent.has_draft() || scratchpad::is_unsaved(model))
+    if (busy || runs || model.session.agent.has_draft() || model.draft.notes.unsaved().is_some())
         && model.outside.quitting().is_none()
         && model.view.overlay != Some(Overlay::Quit)
     {

@@ -296,7 +296,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
 #[must_use]
 pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.draft.handoff.current();
-    let (state, notes) = (&model.draft.preserved, &model.draft.notes.parsed);
+    let (state, notes) = (&model.draft.preserved, model.draft.notes.parsed());
     let (branch, head) = match &model.draft.git {
         GitState::Facts(repository) => (repository.branch.clone(), repository.head.clone()),
         _ => (None, None),

@@ -14,7 +14,7 @@ use pitstop_handoff::{
 };
 
 use crate::app::{
-    draft::{checkpoint::REQUESTS, handoff::return_to_sources},
+    draft::checkpoint::REQUESTS,
     effect::Effect,
     model::{Model, requests::Requests},
     reboot::{self, iteration},
@@ -29,7 +29,7 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint, git: &GitState) {
     }
     match checkpoint.scratchpad.as_ref().map(checked) {
         Some(saved) => model.draft.notes.await_author(saved),
-        None => return_to_sources(model),
+        None => model.draft.return_to_sources(),
     }
     let here = Place::of(&model.identity.project, git);
     let moved = checkpoint.place();

@@ -8,13 +8,7 @@ use pitstop_handoff::signal::Signal;
 use pitstop_transcript::Tokens;
 
 use crate::app::{
-    draft::{scratchpad, signal},
-    event::CallId,
-    forecast,
-    model::Model,
-    outside::report,
-    reboot,
-    refusal::Refusal,
+    draft::signal, event::CallId, forecast, model::Model, outside::report, reboot, refusal::Refusal,
 };
 
 /// The part of the handoff that is shown, in characters: 1 500 tokens.
@@ -50,7 +44,12 @@ fn run(model: &mut Model, tool: Tool) -> Result<String, Refusal> {
         Tool::Context => return Ok(context(model)),
         Tool::HandoffPreview => return Ok(preview(model)),
         Tool::RequestReboot { reason } => return Ok(request_reboot(model, &masked(&reason))),
-        Tool::Note { text } => scratchpad::noted(model, &redact(&text))?,
+        Tool::Note { text } => {
+            let kept = model.draft.notes.note(&redact(&text), model.now)?;
+            let new = kept.is_some();
+            kept.unwrap_or_default().carry_out(model);
+            new
+        }
         Tool::Decision { text, why } => {
             let (text, why) = (masked(&text), masked(&why));
             signal::by_tool(model, Signal::Decision { text, why })

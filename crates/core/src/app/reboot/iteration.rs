@@ -89,7 +89,7 @@ fn open_record(
     let state = state_of(&model.draft);
     model.reboot.progress.next_session(full, state);
     model.reboot.leave_session();
-    model.draft.hand_over_notes();
+    model.draft.notes.hand_over();
     // A record left open here would be a mistake of ours; the next iteration must still get its own.
     let _ = model.lineage.close(at, EndReason::Crash);
     let opened = model.lineage.open_below(parent, Some(session), cause, at);

@@ -3,7 +3,7 @@
 use crate::{api::wire::AgentState, lineage::EndReason};
 
 use crate::app::{
-    draft::{carried, handoff, scratchpad, summary},
+    draft::{carried, handoff, summary},
     effect::Effect,
     model::Model,
     reboot::{self, ending, iteration::close_iteration},
@@ -11,7 +11,7 @@ use crate::app::{
 
 /// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
 pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
-    scratchpad::finish_edit(model);
+    model.draft.notes.finish_edit(model.now).carry_out(model);
     handoff::finish_edit(model);
     carried::keep(model);
     reboot::abandon(model);

@@ -11,7 +11,7 @@ use crate::app::{
     draft::{
         breakpoint, checkpoint,
         record::{keep_turn, save_iteration},
-        scratchpad, signal, summary,
+        signal, summary,
     },
     effect::Effect,
     event::TimerId,
@@ -161,7 +161,8 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         model.draft.todo.hooked(todo);
     }
     if breakpoint::writes_notes(call) {
-        scratchpad::agent_wrote(model);
+        let read = model.draft.notes.agent_wrote();
+        model.emit(read);
     }
     let Some(command) = &call.command else {
         return breakpoint::tool_finished(model, call, "", &[]);

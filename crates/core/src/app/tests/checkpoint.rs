@@ -2,7 +2,11 @@
 
 use crate::{
     api::wire::CheckpointBody,
-    app::{draft::signal, event::Kept, model::Editor},
+    app::{
+        draft::signal,
+        event::Kept,
+        model::{Editor, NotesPanel},
+    },
     lineage::{Cause, checkpoint::Checkpoint},
 };
 use pitstop_agent::{Failure, ToolCall, ToolOutput};
@@ -214,12 +218,7 @@ fn said(bench: &mut Bench, text: &str) -> Vec<Effect> {
 fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
     let mut bench = Bench::bare(Config::default());
     bench.model.config.summary.generate_summaries = false;
-    for text in [
-        &mut bench.model.draft.notes.text,
-        &mut bench.model.draft.notes.disk,
-    ] {
-        notes.clone_into(text);
-    }
+    bench.model.draft.notes = NotesPanel::new(notes.to_owned());
     bench.model.reboot.new_ids = new_ids(9);
     crate::app::restore::begin(&mut bench.model, checkpoint, &GitState::NoRepository);
     let effects = bench.model.take_effects();
@@ -249,13 +248,14 @@ fn worked() -> (Bench, Checkpoint) {
         "DECISION: granite | it lasts\nISSUE[high]: the crane leaks\nSTATE height=40 m\nTODO: order glass\nDONE: survey\n\
          SCRATCHPAD:\n## Current Understanding\nthe rock is sound\n- [x] clear the site\n- [ ] paint it\nSIGNAL:",
     );
-    let text = format!("{}never on Sundays\n", bench.model.draft.notes.text);
+    let text = format!("{}never on Sundays\n", bench.model.draft.notes.text());
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('e'));
-    bench.model.draft.notes.editor = Some(Editor {
-        base: bench.model.draft.notes.text.clone(),
+    let base = bench.model.draft.notes.text().to_owned();
+    *bench.model.draft.notes.editor_mut().expect("an editor") = Editor {
+        base,
         ..Editor::new(&text)
-    });
+    };
     bench.press(KeyCode::Esc);
     let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
@@ -286,15 +286,15 @@ fn a_restored_checkpoint_brings_everything_back_for_this_handoff_and_the_ones_af
     let (old, checkpoint) = worked();
     for there in [TEMPLATE, "## Current Plan\n- [ ] mind the gulls\n"] {
         let mut bench = restored(&checkpoint, there);
-        let notes = &bench.model.draft.notes.text;
-        for line in there.lines().chain(old.model.draft.notes.text.lines()) {
+        let notes = bench.model.draft.notes.text();
+        for line in there.lines().chain(old.model.draft.notes.text().lines()) {
             let heading = line.starts_with('#');
             assert!(
                 heading || notes.contains(line),
                 "{line:?} is lost in {notes}"
             );
         }
-        assert_eq!(bench.model.draft.notes.disk, *notes);
+        assert_eq!(bench.model.draft.notes.disk(), notes);
         let was = &old.model.draft.preserved;
         for session in [NEW, NEW + 1] {
             let now = &bench.model.draft.preserved;
@@ -349,7 +349,7 @@ fn what_is_restored_belongs_to_its_source_again() {
         &mut bench,
         "SCRATCHPAD:\n## Objective\na taller one\n## Current Plan\n- [x] paint it\nSIGNAL:",
     );
-    let notes = bench.model.draft.notes.text.clone();
+    let notes = bench.model.draft.notes.text().to_owned();
     for (line, stays) in [
         ("mind the gulls", true),
         ("never on Sundays", true),
@@ -375,7 +375,7 @@ fn a_checkpoint_without_its_scratchpad_is_restored_as_far_as_it_goes() {
     let (old, mut checkpoint) = worked();
     checkpoint.scratchpad = None;
     let bench = restored(&checkpoint, "- [ ] mind the gulls\n");
-    assert_eq!(bench.model.draft.notes.text, "- [ ] mind the gulls\n");
+    assert_eq!(bench.model.draft.notes.text(), "- [ ] mind the gulls\n");
     let state = &bench.model.draft.preserved;
     assert_eq!(
         state.current_objective,
@@ -394,20 +394,20 @@ fn a_scratchpad_is_restored_also_where_its_versions_cannot_be_read() {
     let effects = bench.model.take_effects();
     bench.settle(effects);
     bench.send(Event::Read(ReadEvent::VersionsUnreadable));
-    let notes = bench.model.draft.notes.text.clone();
+    let notes = bench.model.draft.notes.text().to_owned();
     assert!(
         notes.contains("- [ ] next") && notes.contains("the rock is sound"),
         "{notes}"
     );
     bench.send(Event::Read(ReadEvent::VersionsUnreadable));
-    assert_eq!(bench.model.draft.notes.text, notes);
+    assert_eq!(bench.model.draft.notes.text(), notes);
 }
 
 #[test]
 fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
     let mut bench = Bench::new();
     let secret = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
-    bench.model.draft.notes.text = format!("- [ ] rotate {secret}\n");
+    bench.model.draft.notes = NotesPanel::new(format!("- [ ] rotate {secret}\n"));
     let effects = bench.send(Event::ControlAsked {
         call: CallId(1),
         control: Control::Save(CheckpointBody::EMPTY),

@@ -54,7 +54,7 @@ fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
         "- [x] all".to_owned(),
     ))));
     assert!(written(&bench.close(document, &format!("{base}\n"))).is_empty());
-    assert_eq!(bench.model.draft.notes.text, "- [x] all");
+    assert_eq!(bench.model.draft.notes.text(), "- [x] all");
 }
 
 #[test]

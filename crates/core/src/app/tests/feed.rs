@@ -100,7 +100,7 @@ fn a_message_of_hook_and_transcript_counts_once() {
     ))));
     let effects = written(&mut bench, message);
     assert_eq!(notes_written(&effects), None);
-    assert_eq!(bench.model.draft.notes.text, "- [ ] mine\n");
+    assert_eq!(bench.model.draft.notes.text(), "- [ ] mine\n");
     assert_eq!(bench.model.draft.preserved.known_issues.len(), 1);
     assert_eq!(
         bench.model.draft.preserved.current_objective,

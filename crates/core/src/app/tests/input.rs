@@ -55,8 +55,8 @@ fn what_a_person_leaves_open_is_kept_and_holds_no_reboot_once_the_last_terminal_
     assert!(!announced(&effects), "{effects:?}");
     let effects = bench.send(Event::Host(HostEvent::Left));
     assert!(announced(&effects), "{effects:?}");
-    assert_eq!(bench.model.draft.notes.text, "X\n- [ ] next");
-    assert!(bench.model.draft.notes.editor.is_none());
+    assert_eq!(bench.model.draft.notes.text(), "X\n- [ ] next");
+    assert!(bench.model.draft.notes.editor().is_none());
     assert_eq!(bench.model.view.overlay, None);
 }
 
@@ -86,7 +86,7 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
     bench.press(KeyCode::Char('X'));
     let disk = "- [ ] next\nfrom the agent".to_owned();
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(disk))));
-    let editor = bench.model.draft.notes.editor.as_ref().unwrap();
+    let editor = bench.model.draft.notes.editor().unwrap();
     assert!(editor.text().contains('X'));
     assert!(
         editor.text().contains("from the agent"),
@@ -276,7 +276,7 @@ fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
         bench.press(KeyCode::F(3));
         bench.press(KeyCode::Char('e'));
         bench.press(KeyCode::Char(copy));
-        let editor = bench.model.draft.notes.editor.as_ref().expect("an editor");
+        let editor = bench.model.draft.notes.editor().expect("an editor");
         assert!(
             editor.area.lines()[0].starts_with(copy),
             "{:?}",

@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::{
-    app::{checkpoint::saved_scratchpad, model::Editor},
+    app::{
+        checkpoint::saved_scratchpad,
+        model::{Editor, NotesPanel},
+    },
     lineage::checkpoint::SavedScratchpad,
 };
 use pitstop_agent::{ToolCall, ToolOutput};
@@ -43,7 +46,7 @@ fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
 fn edit(bench: &mut Bench, text: &str) -> Vec<Effect> {
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('e'));
-    let editor = bench.model.draft.notes.editor.as_mut().expect("an editor");
+    let editor = bench.model.draft.notes.editor_mut().expect("an editor");
     let base = std::mem::take(&mut editor.base);
     *editor = Editor {
         base,
@@ -55,7 +58,7 @@ fn edit(bench: &mut Bench, text: &str) -> Vec<Effect> {
 }
 
 fn notes(bench: &Bench) -> &str {
-    &bench.model.draft.notes.text
+    bench.model.draft.notes.text()
 }
 
 fn kept(effects: &[Effect]) -> Vec<pitstop_handoff::scratchpad::versions::Version> {
@@ -82,9 +85,9 @@ fn a_persons_line_survives_signals_and_reboots() {
         notes(&bench),
         "- [x] one\n- [ ] never touch main\n- [ ] two\n- [ ] three\n"
     );
-    bench.model.draft.hand_over_notes();
+    bench.model.draft.notes.hand_over();
     signal(&mut bench, "- [ ] something else");
-    bench.model.draft.hand_over_notes();
+    bench.model.draft.notes.hand_over();
     signal(&mut bench, "- [x] something else");
     assert!(
         notes(&bench).contains("- [ ] never touch main\n"),
@@ -178,7 +181,7 @@ fn a_file_that_was_removed_is_written_again() {
         text: "- [ ] next".to_owned(),
     };
     assert!(effects.contains(&wanted), "{effects:?}");
-    assert_eq!(bench.model.draft.notes.disk, "- [ ] next");
+    assert_eq!(bench.model.draft.notes.disk(), "- [ ] next");
 }
 
 #[test]
@@ -187,23 +190,35 @@ fn a_note_that_cannot_be_saved_is_kept_retried_and_asked_about() {
     bench.disk_error = Some("no space left on device".to_owned());
     let effects = edit(&mut bench, "- [ ] next\nmine\n");
     assert!(writes(&effects));
-    let version = bench.model.draft.notes.versions.last().expect("a version");
+    let version = bench
+        .model
+        .draft
+        .notes
+        .versions()
+        .last()
+        .expect("a version");
     assert_eq!(version.unsaved_over.as_deref(), Some("- [ ] next"));
-    assert!(bench.model.draft.notes.unsaved.is_some());
+    assert!(bench.model.draft.notes.unsaved().is_some());
     // Quitting asks, idle as the agent is.
     bench.press(KeyCode::F(10));
     assert_eq!(bench.model.view.overlay, Some(Overlay::Quit));
     bench.press(KeyCode::Esc);
     assert!(bench.model.outside.quitting().is_none());
     // It is tried again until it goes.
-    let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
+    let again = TimerId::SaveNotes(bench.model.draft.notes.save_epoch());
     assert!(writes(&bench.send(Event::TimerFired(again))));
     bench.disk_error = None;
-    let again = TimerId::SaveNotes(bench.model.draft.save_epoch);
+    let again = TimerId::SaveNotes(bench.model.draft.notes.save_epoch());
     assert!(writes(&bench.send(Event::TimerFired(again))));
-    assert_eq!(bench.model.draft.notes.unsaved, None);
-    assert_eq!(bench.model.draft.notes.disk, "- [ ] next\nmine\n");
-    let version = bench.model.draft.notes.versions.last().expect("a version");
+    assert_eq!(bench.model.draft.notes.unsaved(), None);
+    assert_eq!(bench.model.draft.notes.disk(), "- [ ] next\nmine\n");
+    let version = bench
+        .model
+        .draft
+        .notes
+        .versions()
+        .last()
+        .expect("a version");
     assert_eq!(version.unsaved_over, None);
 }
 
@@ -212,14 +227,14 @@ fn what_was_not_saved_comes_back_at_the_next_start() {
     let mut bench = Bench::new();
     bench.disk_error = Some("no space left on device".to_owned());
     edit(&mut bench, "- [ ] next\nmine\n");
-    let versions = bench.model.draft.notes.versions.clone();
+    let versions = bench.model.draft.notes.versions().clone();
     let mut bench = Bench::new();
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] next\n".to_owned(),
     ))));
     bench.send(Event::Read(ReadEvent::Versions(versions)));
     assert_eq!(notes(&bench), "- [x] next\nmine\n");
-    assert_eq!(bench.model.draft.notes.disk, notes(&bench));
+    assert_eq!(bench.model.draft.notes.disk(), notes(&bench));
 }
 
 #[test]
@@ -249,7 +264,7 @@ fn an_earlier_version_can_be_looked_at_and_restored() {
         Some("- [ ] two\n")
     );
     bench.press(KeyCode::Esc);
-    assert_eq!(bench.model.draft.notes.looking, None);
+    assert!(bench.model.draft.notes.looked_at().is_none());
 }
 
 #[test]
@@ -260,12 +275,12 @@ fn what_one_edit_went_through_is_one_version() {
     let mut all = Vec::new();
     for letter in "abc".chars() {
         bench.press(KeyCode::Char(letter));
-        let timer = TimerId::SaveNotes(bench.model.draft.save_epoch);
+        let timer = TimerId::SaveNotes(bench.model.draft.notes.save_epoch());
         all.extend(kept(&bench.send(Event::TimerFired(timer))));
     }
     assert_eq!(all.len(), 3);
     assert!(all.iter().all(|one| one.number == all[0].number));
-    assert_eq!(bench.model.draft.notes.versions.iter().len(), 1);
+    assert_eq!(bench.model.draft.notes.versions().iter().len(), 1);
 }
 
 /// One thing that happens to the scratchpad.
@@ -388,7 +403,7 @@ impl World {
             }
             Step::Signal(lines) => {
                 let line = self.line("agent");
-                let known = self.bench.model.draft.notes.agent_base.clone();
+                let known = self.bench.model.draft.notes.agent_base().to_owned();
                 let mut text: Vec<&str> = known.lines().take(*lines).collect();
                 text.push(&line);
                 signal(&mut self.bench, &text.join("\n"))
@@ -411,27 +426,25 @@ impl World {
                 effects
             }
             Step::Reboot => {
-                self.bench.model.draft.hand_over_notes();
+                self.bench.model.draft.notes.hand_over();
                 Vec::new()
             }
             Step::Disk(works) => {
                 self.bench.disk_error = (!works).then(|| "full".to_owned());
-                let timer = TimerId::SaveNotes(self.bench.model.draft.save_epoch);
+                let timer = TimerId::SaveNotes(self.bench.model.draft.notes.save_epoch());
                 self.bench.send(Event::TimerFired(timer))
             }
             Step::Save => {
                 let notes = &self.bench.model.draft.notes;
-                self.saved = Some(saved_scratchpad(&notes.text, &notes.human));
+                self.saved = Some(saved_scratchpad(notes.text(), notes.human()));
                 Vec::new()
             }
             Step::Kill | Step::Restore => {
                 self.bench = Bench::new();
                 let notes = &mut self.bench.model.draft.notes;
-                for text in [&mut notes.text, &mut notes.disk, &mut notes.agent_base] {
-                    self.disk.clone_into(text);
-                }
-                if matches!(step, Step::Restore) {
-                    notes.restored.clone_from(&self.saved);
+                *notes = NotesPanel::new(self.disk.clone());
+                if let Some(saved) = self.saved.clone().filter(|_| matches!(step, Step::Restore)) {
+                    notes.await_author(saved);
                 }
                 let versions = ReadEvent::Versions(self.versions.clone());
                 self.bench.send(Event::Read(versions))

@@ -39,7 +39,17 @@ impl Bench {
     }
 
     fn notes(&self) -> &str {
-        &self.model.draft.notes.text
+        self.model.draft.notes.text()
+    }
+
+    /// The agent gives this scratchpad by a signal.
+    fn agent_notes(&mut self, text: &str) {
+        let now = self.model.now;
+        self.model
+            .draft
+            .notes
+            .signalled(text, now)
+            .carry_out(&mut self.model);
     }
 
     fn handoff_text(&self) -> &str {
@@ -75,9 +85,9 @@ fn a_note_is_a_line_of_the_scratchpad_once_and_stands_in_the_handoff() {
 #[test]
 fn a_note_stays_when_the_agent_replaces_the_scratchpad_from_memory() {
     let mut bench = Bench::new();
-    crate::app::scratchpad::signalled(&mut bench.model, "# Scratchpad\n\n- [ ] one\n");
+    bench.agent_notes("# Scratchpad\n\n- [ ] one\n");
     bench.keeps(note("CI needs a login"));
-    crate::app::scratchpad::signalled(&mut bench.model, "# Scratchpad\n\n- [x] one\n- [ ] two\n");
+    bench.agent_notes("# Scratchpad\n\n- [x] one\n- [ ] two\n");
     assert!(
         bench.notes().contains("CI needs a login"),
         "{}",

@@ -5,7 +5,7 @@
 //! presses a key, so nothing that asks for a look at the screen is taken for granted: `auto` waits.
 
 use crate::app::{
-    draft::{handoff, scratchpad},
+    draft::handoff,
     effect::Effect,
     event::Document,
     model::{Focus, Model, Overlay, external::External},
@@ -18,7 +18,7 @@ pub fn open(model: &mut Model) {
         let text = model.draft.handoff.current().body().to_owned();
         (Document::Handoff, text)
     } else {
-        (Document::Scratchpad, model.draft.notes.text.clone())
+        (Document::Scratchpad, model.draft.notes.text().to_owned())
     };
     model.view.external = Some(External {
         document,
@@ -43,7 +43,10 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
         (_, None) => model.error("the editor failed: nothing was changed"),
         // Editors add a newline to a last line that had none.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => {}
-        (Document::Scratchpad, Some(text)) => scratchpad::write_over(model, &lent.base, &text),
+        (Document::Scratchpad, Some(text)) => {
+            let notes = &mut model.draft.notes;
+            notes.write_over(&lent.base, &text, now).carry_out(model);
+        }
         (Document::Handoff, Some(text)) if lent.iteration != model.session.iteration() => {
             handoff::take_late_edit(model, &lent.base, &text);
         }

@@ -1,7 +1,7 @@
 //! The focus: what has the keys.
 
 use crate::app::{
-    draft::{handoff, scratchpad},
+    draft::handoff,
     effect::Effect,
     model::{Focus, Model},
     view::{copy, layout},
@@ -26,5 +26,5 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
 /// Keeps what is being edited, and leaves the editors.
 pub(in crate::app) fn leave_editors(model: &mut Model) {
     handoff::finish_edit(model);
-    scratchpad::finish_edit(model);
+    model.draft.notes.finish_edit(model.now).carry_out(model);
 }

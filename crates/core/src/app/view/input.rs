@@ -17,10 +17,16 @@ use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
     autopilot::{self, RunInput},
-    draft::{checkpoint, handoff, scratchpad},
+    consequences::{Consequences, Request},
+    draft::{checkpoint, handoff},
     effect::Effect,
     event::{HostEvent, TimerId},
-    model::{Focus, Model, Overlay, panels::Edited, reading::Reading, view::HelpSearch},
+    model::{
+        Focus, Model, Overlay,
+        panels::Edited,
+        reading::Reading,
+        view::{HelpSearch, rows_of},
+    },
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
@@ -113,7 +119,10 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
     match model.view.focus {
         Focus::Pane => copy::key(model, key),
-        Focus::Scratchpad => notes_key(model, key),
+        Focus::Scratchpad => {
+            let answer = model.draft.notes.key(key, model.now);
+            carry_out(model, answer);
+        }
         Focus::Handoff => handoff_key(model, key),
         Focus::History => history::key(model, key),
     }
@@ -129,7 +138,7 @@ fn takes_text(model: &Model) -> bool {
         }
         (Some(_), _) => false,
         (None, Focus::Pane) => view.copy_search().is_some(),
-        (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor().is_some(),
         (None, Focus::Handoff) => {
             let panel = &model.draft.handoff;
             panel.editor.is_some() || panel.reading.typing.is_some()
@@ -345,16 +354,13 @@ fn resize_panels(model: &mut Model, by: i32) {
     model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
 }
 
-/// Copies the document in focus.
-fn copy_document(model: &mut Model, name: &str, text: String) {
-    if text.trim().is_empty() {
-        model.info(format!("the {name} is empty: nothing to copy"));
-        return;
+/// Carries out what follows from a key, and what it asks of other features.
+fn carry_out(model: &mut Model, (done, request): (Consequences, Option<Request>)) {
+    done.carry_out(model);
+    match request {
+        None => {}
+        Some(Request::FocusPane) => set_focus(model, Focus::Pane),
     }
-    let lines = text.lines().count();
-    let plural = if lines == 1 { "" } else { "s" };
-    model.info(format!("{name} copied: {lines} line{plural}"));
-    model.emit(Effect::Copy(text));
 }
 
 fn review_key(model: &mut Model, key: KeyEvent) {
@@ -374,7 +380,11 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         }
         KeyCode::Char('t') => show_refusal(trim::toggle(model), model),
         KeyCode::Char('w') => show_refusal(trim::go_round(model), model),
-        KeyCode::Char('y') => copy_document(model, "handoff", text),
+        KeyCode::Char('y') => {
+            let mut done = Consequences::default();
+            done.copy_document("handoff", &text);
+            done.carry_out(model);
+        }
         KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
         KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
         KeyCode::Char('e') => editing::begin(model),
@@ -391,49 +401,6 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         KeyCode::Char('P') => handoff::pin_prompt(model, editing::line_in_view(model)),
         KeyCode::Char('D') => handoff::drop_prompt(model, editing::line_in_view(model)),
         _ => model.view.reading.key(key, &text),
-    }
-}
-
-/// Returns the rows by which a reading key moves a text, or `None` if it is no reading key.
-const fn rows_of(key: KeyEvent) -> Option<i32> {
-    Some(match key.code {
-        KeyCode::Down | KeyCode::Char('j') => 1,
-        KeyCode::Up | KeyCode::Char('k') => -1,
-        KeyCode::PageDown | KeyCode::Char(' ') => 15,
-        KeyCode::PageUp => -15,
-        KeyCode::Home | KeyCode::Char('g') => i32::MIN,
-        KeyCode::End | KeyCode::Char('G') => i32::MAX,
-        _ => return None,
-    })
-}
-
-fn notes_key(model: &mut Model, key: KeyEvent) {
-    if let Some(edited) = model.draft.notes.edit_key(key) {
-        return match edited {
-            Edited::Done => scratchpad::finish_edit(model),
-            Edited::Save => scratchpad::save(model),
-            Edited::Changed => scratchpad::edited(model),
-            Edited::Moved => {}
-        };
-    }
-    let looking = model.draft.notes.looking.is_some();
-    match key.code {
-        KeyCode::Enter | KeyCode::Char('r') if looking => scratchpad::restore(model),
-        KeyCode::Char('e' | 'i') | KeyCode::Enter => scratchpad::edit(model),
-        KeyCode::Char('v') => scratchpad::look(model, true),
-        KeyCode::Char('y') => {
-            let text = model.draft.notes.text.clone();
-            copy_document(model, "scratchpad", text);
-        }
-        KeyCode::Left | KeyCode::Char('h') if looking => scratchpad::look(model, true),
-        KeyCode::Right | KeyCode::Char('l') if looking => scratchpad::look(model, false),
-        KeyCode::Esc | KeyCode::Char('q') if looking => model.draft.notes.leave_version(),
-        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
-        _ => {
-            if let Some(rows) = rows_of(key) {
-                model.draft.notes.scroll(rows);
-            }
-        }
     }
 }
 
@@ -457,8 +424,9 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
         KeyCode::Char('+') => handoff::add_missing(model),
         KeyCode::Char('p') => paste_handoff(model),
         KeyCode::Char('y') => {
-            let text = model.draft.handoff.current().text.clone();
-            copy_document(model, "handoff", text);
+            let mut done = Consequences::default();
+            done.copy_document("handoff", &model.draft.handoff.current().text);
+            done.carry_out(model);
         }
         KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
         _ => read_handoff(model, key),
@@ -487,7 +455,7 @@ fn paste_handoff(model: &mut Model) {
 fn paste(model: &mut Model, piece: HostInput) {
     let in_editor = match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.is_some(),
-        (None, Focus::Scratchpad) => model.draft.notes.editor.is_some(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor().is_some(),
         _ => false,
     };
     if has_pane(model) {
@@ -529,8 +497,8 @@ fn paste(model: &mut Model, piece: HostInput) {
             }
             let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;
             if notes {
-                model.draft.notes.paste(&text);
-                scratchpad::edited(model);
+                let timer = model.draft.notes.paste(&text);
+                model.emit_all(timer);
             } else {
                 model.draft.handoff.paste(&text);
             }

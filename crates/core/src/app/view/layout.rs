@@ -247,10 +247,10 @@ fn need(panel: Focus, width: u16, model: &Model) -> u16 {
     let cells = usize::from(width.saturating_sub(2).max(1));
     let rows = match panel {
         // A panel that is worked in may become longer.
-        Focus::Scratchpad if model.draft.notes.editor.is_some() => MOST,
+        Focus::Scratchpad if model.draft.notes.editor().is_some() => MOST,
         Focus::Handoff if model.draft.handoff.is_worked_in() => MOST,
         Focus::Scratchpad => {
-            let lines = scratchpad::without_title(&model.draft.notes.text).split('\n');
+            let lines = scratchpad::without_title(model.draft.notes.text()).split('\n');
             let rows = |line: &str| line.chars().take(MOST * cells).count().div_ceil(cells);
             // A panel cannot ask for more lines than that.
             lines.take(MOST).map(|line| rows(line).max(1)).sum()

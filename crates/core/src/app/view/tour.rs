@@ -29,7 +29,10 @@ fn is_done(model: &Model, step: usize) -> bool {
             model.session.iteration().get() > 1
                 || figure.is_some_and(|one| one.level >= Level::Critical)
         }
-        1 => model.draft.notes.human.iter().next().is_some() && model.draft.notes.editor.is_none(),
+        1 => {
+            model.draft.notes.human().iter().next().is_some()
+                && model.draft.notes.editor().is_none()
+        }
         2 => reboots.any(Option::is_some) && model.reboot.attempt.is_none(),
         3 => cause == Some(Cause::Undo) && model.reboot.attempt.is_none(),
         4 => model.view.focus == Focus::History,

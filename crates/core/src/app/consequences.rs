@@ -1,0 +1,63 @@
+//! What follows outside of a feature from a change of its state: the feature returns it, and does not reach for the rest of the model.
+
+use crate::app::effect::Effect;
+
+/// The effects to carry out and the messages to show, each in order.
+#[derive(Debug, Default)]
+#[must_use = "effects and messages are lost unless they are carried out"]
+pub(in crate::app) struct Consequences {
+    pub(in crate::app) effects: Vec<Effect>,
+    /// The messages, each with whether something went wrong.
+    pub(in crate::app) messages: Vec<(String, bool)>,
+}
+
+impl Consequences {
+    /// Adds an effect.
+    pub(in crate::app) fn emit(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Adds a message.
+    pub(in crate::app) fn info(&mut self, text: impl Into<String>) {
+        self.messages.push((text.into(), false));
+    }
+
+    /// Adds an error.
+    pub(in crate::app) fn error(&mut self, text: impl Into<String>) {
+        self.messages.push((text.into(), true));
+    }
+
+    /// Copies a document, and tells so.
+    pub(in crate::app) fn copy_document(&mut self, name: &str, text: &str) {
+        if text.trim().is_empty() {
+            return self.info(format!("the {name} is empty: nothing to copy"));
+        }
+        let lines = text.lines().count();
+        let plural = if lines == 1 { "" } else { "s" };
+        self.info(format!("{name} copied: {lines} line{plural}"));
+        self.emit(Effect::Copy(text.to_owned()));
+    }
+
+    /// Adds what follows after it.
+    pub(in crate::app) fn then(mut self, later: Self) -> Self {
+        self.effects.extend(later.effects);
+        self.messages.extend(later.messages);
+        self
+    }
+}
+
+/// What a key asks of other features than the one that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::app) enum Request {
+    /// Give the keys to the hosted program.
+    FocusPane,
+}
+
+impl From<Effect> for Consequences {
+    fn from(effect: Effect) -> Self {
+        Self {
+            effects: vec![effect],
+            ..Self::default()
+        }
+    }
+}
