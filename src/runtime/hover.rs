@@ -6,7 +6,7 @@
 use crossterm::event::MouseEventKind;
 
 use crate::ui::{self, extra};
-use pitstop_core::app::{Event, Model, event::PaneEvent, input, layout::layout};
+use pitstop_core::app::{Event, Model, event::PaneEvent, layout::layout};
 use pitstop_terminal::{
     MouseTracking,
     input::HostInput,
@@ -85,7 +85,7 @@ impl Shell {
 }
 
 fn child_follows(model: &Model, screen: &Screen) -> bool {
-    screen.modes().mouse == MouseTracking::Motion && input::has_pane(model)
+    screen.modes().mouse == MouseTracking::Motion && model.view.has_pane()
 }
 
 impl Pointer {

@@ -1,5 +1,7 @@
 //! What follows outside of a feature from a change of its state: the feature returns it, and does not reach for the rest of the model.
 
+use pitstop_base::keymap::Action;
+
 use crate::app::effect::Effect;
 
 /// The effects to carry out and the messages to show, each in order.
@@ -47,10 +49,16 @@ impl Consequences {
 }
 
 /// What a key asks of other features than the one that has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::app) enum Request {
     /// Give the keys to the hosted program.
     FocusPane,
+    /// Do what a key of the keymap does.
+    Act(Action),
+    /// Leave.
+    Quit,
+    /// Start the agent again.
+    Restart,
 }
 
 impl From<Effect> for Consequences {

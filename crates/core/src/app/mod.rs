@@ -31,7 +31,7 @@ pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
     host_output, human, payoff, permission, places, process, prompt, signs, suspend, turn,
 };
-pub use view::{copy, external, focus, history, input, layout, reading, replay, tour};
+pub use view::{copy, external, focus, history, input, layout, reading, tour};
 
 use pitstop_base::{clock::At, exit, format};
 
@@ -273,7 +273,10 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
         ReadEvent::ClientWords(words) => figures::client_said(model, words),
         ReadEvent::Talk { iteration, talk } => copy::transcript_read(model, iteration, talk),
-        ReadEvent::Recording { iteration, cast } => replay::read(model, iteration, cast),
+        ReadEvent::Recording { iteration, cast } => {
+            let shown = model.view.recording_read(iteration, cast);
+            shown.carry_out(model);
+        }
         ReadEvent::Task(task) => autopilot::on(model, RunInput::TaskRead(task)),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
         ReadEvent::TranscriptRead { id, read } => summary::transcript_read(model, id, &read),
@@ -294,7 +297,10 @@ fn timer(model: &mut Model, id: TimerId) {
         }
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
         TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
-        TimerId::Replay(epoch) => replay::tick(model, epoch),
+        TimerId::Replay(epoch) => {
+            let next = model.view.replay_tick(epoch);
+            model.emit_all(next);
+        }
         TimerId::Summary(epoch) => summary::timer(model, epoch),
         TimerId::Survey(timer) => trim::pause_over(model, timer),
         TimerId::Calm(epoch) => signs::judge(model, epoch),

@@ -188,10 +188,7 @@ impl Model {
             draft: HandoffDraft::new(marker, beginning.notes, beginning.generator),
             reboot: Reboot::new(beginning.config.reboot.mode, beginning.new_ids),
             autopilot: None,
-            view: View {
-                host: beginning.host,
-                ..View::default()
-            },
+            view: View::new(beginning.host),
             outside: Outside::default(),
             scratch: EventScratch::default(),
             config: beginning.config,

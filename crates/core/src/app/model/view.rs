@@ -6,9 +6,12 @@ use chrono::{DateTime, Utc};
 use crossterm::event::{KeyCode, KeyEvent, MouseButton};
 
 use crate::lineage::{IterationId, journal::Step};
-use pitstop_base::clock::At;
-use pitstop_terminal::pane::replay::Replay;
+use pitstop_base::{clock::At, keymap::Direction};
+use pitstop_handoff::scratchpad::MAX_BYTES;
+use pitstop_terminal::{input::HostInput, pane::replay::Replay};
 use pitstop_transcript::Tokens;
+
+mod replay;
 
 use super::{
     copy::{CopyMode, Press, SearchLine},
@@ -122,6 +125,23 @@ pub enum Focus {
 impl Focus {
     /// All parts, in the order in which the focus moves.
     pub const ALL: [Self; 4] = [Self::Pane, Self::Scratchpad, Self::Handoff, Self::History];
+
+    /// Returns the part after this one, and the first one after the last.
+    pub(in crate::app) const fn next(self) -> Self {
+        Self::ALL[(self as usize + 1) % Self::ALL.len()]
+    }
+
+    /// Returns the part that lies in this direction: the panels are one below the other, at the right of the pane.
+    pub(in crate::app) fn toward(self, direction: Direction) -> Self {
+        let (at, last) = (self as usize, Self::ALL.len() - 1);
+        match direction {
+            Direction::Left => Self::Pane,
+            Direction::Right if self == Self::Pane => Self::ALL[1],
+            Direction::Down if self != Self::Pane => Self::ALL[(at + 1).min(last)],
+            Direction::Up if self != Self::Pane => Self::ALL[(at - 1).max(1)],
+            _ => self,
+        }
+    }
 }
 
 /// An overlay, which lies over everything and has the keys until it is closed.
@@ -191,7 +211,7 @@ pub struct View {
     /// The recording that is being played.
     pub replay: Option<Replay>,
     /// The epoch of the timer that plays it.
-    pub replay_epoch: u64,
+    replay_epoch: u64,
     /// The last press of the mouse on the pane's text.
     pub press: Option<Press>,
     /// The target of the link under the pointer, if there is one that is passed on.
@@ -205,7 +225,7 @@ pub struct View {
     /// The document that is in `$EDITOR`, while that has the host terminal.
     pub external: Option<External>,
     /// The bytes of a paste that is coming in for one of the supervisor's editors.
-    pub pasting: Vec<u8>,
+    pasting: Vec<u8>,
     /// The lines for the footer, newest last.
     pub notices: VecDeque<Notice>,
     /// The message log, newest last.
@@ -257,6 +277,39 @@ pub(in crate::app) const fn rows_of(key: KeyEvent) -> Option<i32> {
 }
 
 impl View {
+    /// Creates the user interface on a host terminal of this size, in cells: columns, rows.
+    pub(super) fn new(host: (u16, u16)) -> Self {
+        Self {
+            host,
+            ..Self::default()
+        }
+    }
+
+    /// Reports whether what is typed goes to the hosted program.
+    #[must_use]
+    pub fn has_pane(&self) -> bool {
+        self.focus == Focus::Pane && self.overlay.is_none() && self.copy.is_none()
+    }
+
+    /// Takes in a piece of a paste for one of the supervisor's editors. Returns the whole text with the last piece.
+    pub(in crate::app) fn pasted(&mut self, piece: HostInput) -> Option<String> {
+        match piece {
+            HostInput::PasteStart => self.pasting.clear(),
+            HostInput::PasteChunk(bytes) => {
+                let room = MAX_BYTES.saturating_sub(self.pasting.len());
+                let taken = bytes.len().min(room);
+                self.pasting.extend_from_slice(&bytes[..taken]);
+            }
+            HostInput::PasteEnd => {
+                let bytes = std::mem::take(&mut self.pasting);
+                let text = String::from_utf8_lossy(&bytes);
+                return Some(text.replace("\r\n", "\n").replace('\r', "\n"));
+            }
+            _ => {}
+        }
+        None
+    }
+
     /// Gives the pane the whole screen: where there is no terminal, no panel is seen.
     pub(in crate::app) const fn hide_panels(&mut self) {
         self.zoomed = true;

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::{api::wire::AgentState, lineage::Cause};
-use pitstop_base::keymap::{self, Action, Direction};
+use pitstop_base::keymap::{self, Action};
 use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
@@ -21,12 +21,7 @@ use crate::app::{
     draft::{checkpoint, handoff},
     effect::Effect,
     event::{HostEvent, TimerId},
-    model::{
-        Focus, Model, Overlay,
-        panels::Edited,
-        reading::Reading,
-        view::{HelpSearch, rows_of},
-    },
+    model::{Focus, Model, Overlay, panels::Edited, reading::Reading, view::HelpSearch},
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
@@ -34,10 +29,7 @@ use crate::app::{
     view::{
         copy, editing, external,
         focus::{leave_editors, set_focus},
-        help::HelpKey,
-        history, layout,
-        mouse::{self, scroll_overlay},
-        replay,
+        history, layout, mouse,
     },
 };
 
@@ -56,9 +48,9 @@ pub fn host(model: &mut Model, event: HostEvent) {
             HostInput::OtherButton { .. } => mouse::other_button(model, input),
             HostInput::Focus(focused) => {
                 model.view.host_focused = Some(focused);
-                model.emit(Effect::FocusPane(focused && has_pane(model)));
+                model.emit(Effect::FocusPane(focused && model.view.has_pane()));
             }
-            HostInput::Raw(_) if has_pane(model) => model.emit(Effect::Forward(input)),
+            HostInput::Raw(_) if model.view.has_pane() => model.emit(Effect::Forward(input)),
             // Answers of the host terminal are for the shell.
             HostInput::Raw(_) | HostInput::Reply { .. } => {}
         },
@@ -81,12 +73,6 @@ fn left(model: &mut Model) {
         .filter(|over| *over == Overlay::Exited);
 }
 
-/// Reports whether what is typed goes to the hosted program.
-#[must_use]
-pub fn has_pane(model: &Model) -> bool {
-    model.view.focus == Focus::Pane && model.view.overlay.is_none() && model.view.copy.is_none()
-}
-
 fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if std::mem::take(&mut model.view.prefixed) {
         model.view.shows_keys = false;
@@ -106,7 +92,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if let Some(action) = model.keys().action(&key, false) {
         return act(model, action);
     }
-    if has_pane(model) {
+    if model.view.has_pane() {
         return to_pane(model, key, raw);
     }
     let key = if takes_text(model) {
@@ -114,17 +100,32 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     } else {
         on_latin_keyboard(key)
     };
-    if let Some(overlay) = model.view.overlay {
-        return overlay_key(model, overlay, key);
-    }
-    match model.view.focus {
-        Focus::Pane => copy::key(model, key),
-        Focus::Scratchpad => {
-            let answer = model.draft.notes.key(key, model.now);
-            carry_out(model, answer);
+    match (model.view.overlay, model.view.focus) {
+        (Some(Overlay::Review), _) => review_key(model, key),
+        (Some(overlay), _) => {
+            let (effect, request) = model.view.overlay_key(overlay, key, &model.config.keys);
+            model.emit_all(effect);
+            carry_out(model, request);
         }
-        Focus::Handoff => handoff_key(model, key),
-        Focus::History => history::key(model, key),
+        (None, Focus::Pane) => copy::key(model, key),
+        (None, Focus::Scratchpad) => {
+            let (done, request) = model.draft.notes.key(key, model.now);
+            done.carry_out(model);
+            carry_out(model, request);
+        }
+        (None, Focus::Handoff) => handoff_key(model, key),
+        (None, Focus::History) => history::key(model, key),
+    }
+}
+
+/// Carries out what a key asks of other features.
+fn carry_out(model: &mut Model, request: Option<Request>) {
+    match request {
+        None => {}
+        Some(Request::FocusPane) => set_focus(model, Focus::Pane),
+        Some(Request::Act(action)) => act(model, action),
+        Some(Request::Quit) => control::quit(model, 0, None),
+        Some(Request::Restart) => reboot::restart(model),
     }
 }
 
@@ -159,7 +160,7 @@ fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
 
 /// Sends a key on to the child and notes that the human types.
 fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
-    if !has_pane(model) || suspend::continue_agent(model) {
+    if !model.view.has_pane() || suspend::continue_agent(model) {
         return;
     }
     if model.session.agent.state == AgentState::Exited {
@@ -203,22 +204,17 @@ fn decides_prompt(model: &mut Model, key: &KeyEvent) -> bool {
 pub fn act(model: &mut Model, action: Action) {
     match action {
         Action::Help => {
-            let open = matches!(model.view.overlay, Some(Overlay::Help { .. }));
-            model.view.overlay = (!open).then_some(Overlay::Help { scroll: 0 });
+            model.view.toggle_overlay(Overlay::Help { scroll: 0 });
             model.view.help = HelpSearch::default();
         }
-        Action::Messages => {
-            let open = matches!(model.view.overlay, Some(Overlay::Messages { .. }));
-            model.view.overlay = (!open).then_some(Overlay::Messages { scroll: 0 });
-        }
-        Action::Chart => {
-            let open = model.view.overlay == Some(Overlay::Chart);
-            model.view.overlay = (!open).then_some(Overlay::Chart);
-        }
+        Action::Messages => model.view.toggle_overlay(Overlay::Messages { scroll: 0 }),
+        Action::Chart => model.view.toggle_overlay(Overlay::Chart),
         Action::Wider => resize_panels(model, 2),
         Action::Narrower => resize_panels(model, -2),
-        Action::FocusNext => focus_next(model),
-        Action::FocusDirection(direction) => focus_direction(model, direction),
+        Action::FocusNext => set_focus(model, model.view.focus.next()),
+        Action::FocusDirection(direction) => {
+            set_focus(model, model.view.focus.toward(direction));
+        }
         Action::Scratchpad => toggle_focus(model, Focus::Scratchpad),
         Action::Handoff => toggle_focus(model, Focus::Handoff),
         Action::History => toggle_focus(model, Focus::History),
@@ -265,83 +261,6 @@ fn toggle_focus(model: &mut Model, focus: Focus) {
     set_focus(model, to);
 }
 
-fn focus_next(model: &mut Model) {
-    let at = Focus::ALL
-        .iter()
-        .position(|focus| *focus == model.view.focus)
-        .unwrap_or(0);
-    set_focus(model, Focus::ALL[(at + 1) % Focus::ALL.len()]);
-}
-
-fn focus_direction(model: &mut Model, direction: Direction) {
-    let panels = &Focus::ALL[1..];
-    let at = panels.iter().position(|focus| *focus == model.view.focus);
-    let to = match (direction, at) {
-        (Direction::Left, _) => Focus::Pane,
-        (Direction::Right, None) => panels[0],
-        (Direction::Down, Some(at)) => panels[(at + 1).min(panels.len() - 1)],
-        (Direction::Up, Some(at)) => panels[at.saturating_sub(1)],
-        _ => model.view.focus,
-    };
-    set_focus(model, to);
-}
-
-fn overlay_key(model: &mut Model, overlay: Overlay, key: KeyEvent) {
-    match overlay {
-        Overlay::Help { .. } => help_key(model, key),
-        Overlay::Messages { .. } => {
-            if matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
-                model.view.overlay = None;
-            } else if let Some(rows) = rows_of(key) {
-                scroll_overlay(model, rows);
-            }
-        }
-        Overlay::Chart => match key.code {
-            KeyCode::Esc | KeyCode::Char('q' | 'g') => model.view.overlay = None,
-            KeyCode::Char('c') => model.view.overlay = Some(Overlay::Contents { scroll: 0 }),
-            _ => {}
-        },
-        Overlay::Contents { .. } => match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => model.view.overlay = None,
-            KeyCode::Char('c' | 'g') => model.view.overlay = Some(Overlay::Chart),
-            _ => {
-                if let Some(rows) = rows_of(key) {
-                    scroll_overlay(model, rows);
-                }
-            }
-        },
-        Overlay::Review => review_key(model, key),
-        Overlay::Replay { .. } => replay::key(model, key),
-        Overlay::Quit => match key.code {
-            KeyCode::Enter | KeyCode::Char('y' | 'q') => control::quit(model, 0, None),
-            KeyCode::Char('d') => {
-                model.view.overlay = None;
-                model.emit(Effect::Detach);
-            }
-            _ => model.view.overlay = None,
-        },
-        Overlay::Exited => match key.code {
-            KeyCode::Enter | KeyCode::Char('r') => reboot::restart(model),
-            KeyCode::Char('q') => control::quit(model, 0, None),
-            KeyCode::Esc => model.view.overlay = None,
-            _ => {}
-        },
-    }
-}
-
-/// Handles a key in the help page: what is typed is searched for, and none of it reaches the agent.
-fn help_key(model: &mut Model, key: KeyEvent) {
-    match model.view.help.key(key, &model.config.keys) {
-        HelpKey::Stay => model.view.overlay = Some(Overlay::Help { scroll: 0 }),
-        HelpKey::Scroll(rows) => scroll_overlay(model, rows),
-        HelpKey::Close => model.view.overlay = None,
-        HelpKey::Run(action) => {
-            model.view.overlay = None;
-            act(model, action);
-        }
-    }
-}
-
 /// Makes the panels wider or narrower by so many cells.
 fn resize_panels(model: &mut Model, by: i32) {
     let now = layout::layout(model);
@@ -352,15 +271,6 @@ fn resize_panels(model: &mut Model, by: i32) {
     }
     model.view.set_panel_width(i32::from(width) + by);
     model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-}
-
-/// Carries out what follows from a key, and what it asks of other features.
-fn carry_out(model: &mut Model, (done, request): (Consequences, Option<Request>)) {
-    done.carry_out(model);
-    match request {
-        None => {}
-        Some(Request::FocusPane) => set_focus(model, Focus::Pane),
-    }
 }
 
 fn review_key(model: &mut Model, key: KeyEvent) {
@@ -458,7 +368,7 @@ fn paste(model: &mut Model, piece: HostInput) {
         (None, Focus::Scratchpad) => model.draft.notes.editor().is_some(),
         _ => false,
     };
-    if has_pane(model) {
+    if model.view.has_pane() {
         if model.session.agent.suspended.is_some() {
             // Its last piece continues the agent, or the rest would be passed on without a beginning.
             if piece == HostInput::PasteEnd && suspend::continue_agent(model) {
@@ -474,35 +384,19 @@ fn paste(model: &mut Model, piece: HostInput) {
         }
         return;
     }
-    match piece {
-        HostInput::PasteStart => model.view.pasting.clear(),
-        HostInput::PasteChunk(bytes) => {
-            let pasting = &mut model.view.pasting;
-            let room = pitstop_handoff::scratchpad::MAX_BYTES.saturating_sub(pasting.len());
-            pasting.extend_from_slice(&bytes[..bytes.len().min(room)]);
-        }
-        HostInput::PasteEnd => {
-            let text =
-                String::from_utf8_lossy(&std::mem::take(&mut model.view.pasting)).into_owned();
-            let text = text.replace("\r\n", "\n").replace('\r', "\n");
-            if model.view.overlay.is_none()
-                && model.view.focus == Focus::Pane
-                && copy::paste(model, &text)
-            {
-                return;
-            }
-            if !in_editor {
-                model.info("nothing here takes a paste: focus the pane, or press e to edit");
-                return;
-            }
-            let notes = model.view.overlay.is_none() && model.view.focus == Focus::Scratchpad;
-            if notes {
-                let timer = model.draft.notes.paste(&text);
-                model.emit_all(timer);
-            } else {
-                model.draft.handoff.paste(&text);
-            }
-        }
-        _ => {}
+    let Some(text) = model.view.pasted(piece) else {
+        return;
+    };
+    let place = (model.view.overlay, model.view.focus);
+    if place == (None, Focus::Pane) && copy::paste(model, &text) {
+        return;
+    }
+    if !in_editor {
+        model.info("nothing here takes a paste: focus the pane, or press e to edit");
+    } else if place == (None, Focus::Scratchpad) {
+        let timer = model.draft.notes.paste(&text);
+        model.emit_all(timer);
+    } else {
+        model.draft.handoff.paste(&text);
     }
 }

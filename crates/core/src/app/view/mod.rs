@@ -9,8 +9,8 @@ pub mod history;
 pub mod input;
 pub mod layout;
 pub mod mouse;
+mod overlay;
 pub mod reading;
-pub mod replay;
 pub mod tour;
 
 pub use super::model::view::{Card, HelpSearch, Logged, Outcome, View};

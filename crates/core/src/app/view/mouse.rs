@@ -14,11 +14,8 @@ use pitstop_terminal::input::HostInput;
 
 use crate::app::{
     effect::Effect,
-    model::{
-        Focus, Model, Overlay,
-        view::{MouseGrip, scroll_by},
-    },
-    view::{copy, focus::set_focus, input::has_pane, layout, replay},
+    model::{Focus, Model, view::MouseGrip},
+    view::{copy, focus::set_focus, layout},
 };
 
 /// The number of lines that the wheel moves.
@@ -34,7 +31,7 @@ pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
             let_go(model, mouse);
             // Only the child makes use of it.
             let there = layout::layout(model).cell_of_pane(mouse.column, mouse.row);
-            if there.is_some() && has_pane(model) {
+            if there.is_some() && model.view.has_pane() {
                 model.emit(Effect::Forward(input));
             }
         }
@@ -74,7 +71,7 @@ pub(super) fn other_button(model: &mut Model, input: HostInput) {
 
 /// Reports whether a press at this cell of the host terminal is one for the hosted program.
 fn is_for_agent(model: &Model, modifiers: KeyModifiers, (column, row): (u16, u16)) -> bool {
-    has_pane(model)
+    model.view.has_pane()
         && model.session.agent.takes_mouse
         && !modifiers.contains(KeyModifiers::SHIFT)
         && layout::layout(model).cell_of_pane(column, row).is_some()
@@ -171,7 +168,7 @@ fn release(model: &mut Model, mouse: MouseEvent, button: MouseButton, input: Hos
 fn wheel(model: &mut Model, mouse: MouseEvent, lines: Option<i32>, input: HostInput) {
     if model.view.overlay.is_some() {
         if let Some(lines) = lines {
-            scroll_overlay(model, lines);
+            model.view.scroll_overlay(lines);
         }
         return;
     }
@@ -185,21 +182,6 @@ fn wheel(model: &mut Model, mouse: MouseEvent, lines: Option<i32>, input: HostIn
         (Some(Focus::Scratchpad), Some(lines)) => model.draft.notes.scroll(lines),
         (Some(Focus::Handoff), Some(lines)) => model.draft.handoff.reading.scroll(lines),
         _ => {}
-    }
-}
-
-pub(super) fn scroll_overlay(model: &mut Model, lines: i32) {
-    let height = replay::height(model);
-    match &mut model.view.overlay {
-        Some(
-            Overlay::Help { scroll } | Overlay::Messages { scroll } | Overlay::Contents { scroll },
-        ) => scroll_by(scroll, lines),
-        Some(Overlay::Replay { .. }) => {
-            if let Some(replay) = &mut model.view.replay {
-                replay.scroll(-lines, height);
-            }
-        }
-        _ => model.view.reading.scroll(lines),
     }
 }
 
