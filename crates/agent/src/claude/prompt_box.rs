@@ -15,6 +15,8 @@
 //! ordinary space behind its mark. A visible box therefore means that no dialog is open, whatever dialogs there are. This
 //! holds in both renderers, and while a turn runs (measured with 2.1.197 and 2.1.330).
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthStr as _;
 
 use pitstop_base::clean;
@@ -60,7 +62,12 @@ impl ShownPrompt {
     /// The client breaks lines between words, and drops the blanks there: one blank is put for them. A row that its next word
     /// would have fitted into was ended by the human (measured with 2.1.330: a break comes one cell early at times).
     pub fn text(&self) -> Option<String> {
-        if !self.whole || self.rows.iter().any(|row| stands_for_more(row)) {
+        self.marked_text().filter(|text| !stands_for_more(text))
+    }
+
+    /// Returns the text with the client's marks in it; `None` if it is not all on the screen.
+    pub fn marked_text(&self) -> Option<String> {
+        if !self.whole {
             return None;
         }
         let mut text = String::new();
@@ -101,11 +108,55 @@ impl ShownPrompt {
     }
 }
 
+/// The beginnings of the marks that stand for more.
+const MORE: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
+
 /// Reports whether a part of the box's text is a mark that the client puts in the place of a long paste or an image. A mod is
 /// given the mark too (measured with 2.1.330).
 pub fn stands_for_more(text: &str) -> bool {
-    const MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
-    MARKS.iter().any(|mark| text.contains(mark))
+    MORE.iter().any(|mark| text.contains(mark))
+}
+
+/// A mark that the client puts in the place of a long paste: `[Pasted text #2 +5 lines]`, without the lines where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PasteMark {
+    /// Its place in the text.
+    pub range: Range<usize>,
+    /// The paste's number, as the client counts them.
+    pub number: u32,
+    /// The number of line ends in the paste.
+    pub lines: usize,
+}
+
+/// Returns the marks of long pastes in the box's text, in their order.
+pub fn paste_marks(text: &str) -> impl Iterator<Item = PasteMark> {
+    const BEGIN: &str = "[Pasted text #";
+    text.match_indices(BEGIN).filter_map(|(start, _)| {
+        let (said, _) = text[start + BEGIN.len()..].split_once(']')?;
+        let lines = |said: &str| said.strip_suffix(" lines")?.parse().ok();
+        let (number, lines) = match said.split_once(" +") {
+            Some((number, said)) => (number, lines(said)?),
+            None => (said, 0),
+        };
+        Some(PasteMark {
+            range: start..start + BEGIN.len() + said.len() + 1,
+            number: number.parse().ok()?,
+            lines,
+        })
+    })
+}
+
+/// Returns the box's text without the marks that stand for more.
+pub fn without_marks(text: &str) -> String {
+    let mut rest = text;
+    let mut words = String::with_capacity(text.len());
+    while let Some(start) = MORE.iter().filter_map(|mark| rest.find(mark)).min() {
+        words.push_str(&rest[..start]);
+        rest = rest[start..]
+            .split_once(']')
+            .map_or("", |(_, behind)| behind);
+    }
+    words + rest
 }
 
 /// The marks of the box: a prompt, a line for the shell, and what other modes may put there.
@@ -529,7 +580,12 @@ mod tests {
         ];
         assert_eq!(draft(&lines).text(), Some(lines.join("\n")));
         assert_eq!(draft(&["one"]).text().as_deref(), Some("one"));
-        for mark in ["see [Image #1]", "[Pasted text #1 +11 lines]"] {
+        for (mark, words) in [
+            ("see [Image #1] first", "see  first"),
+            ("[Pasted text #1 +11 lines]", ""),
+            ("a[Pasted text #2]b[Image #3", "ab"),
+        ] {
+            assert_eq!(without_marks(mark), words);
             assert_eq!(draft(&[mark]).text(), None);
         }
         let end = ShownPrompt {

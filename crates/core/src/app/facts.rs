@@ -2,7 +2,7 @@
 //!
 //! Everything here only reads the model, so a feature that asks need not know the feature that it asks about.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
 
@@ -316,23 +316,19 @@ pub(in crate::app) fn in_box(model: &Model) -> Unsent {
     // Back in the box it comes behind what was typed there meanwhile.
     if let Some(held) = &model.session.held_prompt {
         let typed = model.session.agent.bridge.draft(model.session.id);
-        let typed = typed
-            .map(|draft| draft.text.as_str())
-            .filter(|text| !text.is_empty());
-        let texts = typed.into_iter().chain([held.text.as_str()]);
+        let typed = typed.map(|draft| model.session.agent.pastes.expand(&draft.text));
+        let texts = typed.into_iter().chain([held.text.clone()]);
         return Unsent::Text(texts.collect::<Vec<_>>().join("\n"));
     }
-    if let Some(draft) = model.session.agent.bridge.draft(model.session.id)
-        && model.session.agent.state != AgentState::Exited
-    {
-        return if prompt_box::stands_for_more(&draft.text) {
+    if let Some(text) = expanded_text(model) {
+        return if prompt_box::stands_for_more(&text) {
             Unsent::Unreadable
         } else {
-            Unsent::Text(draft.text.clone())
+            Unsent::Text(text)
         };
     }
     match &model.session.agent.prompt_box {
-        PromptBox::Holds(draft) => draft.text().map_or(Unsent::Unreadable, Unsent::Text),
+        PromptBox::Holds(_) => Unsent::Unreadable,
         PromptBox::Absent
             if model.session.agent.draft && model.session.agent.state != AgentState::Exited =>
         {
@@ -340,6 +336,27 @@ pub(in crate::app) fn in_box(model: &Model) -> Unsent {
         }
         PromptBox::Absent | PromptBox::Empty => Unsent::Nothing,
     }
+}
+
+/// Returns the text in the prompt box with the client's marks in it, as far as it can be seen.
+pub(in crate::app) fn marked_text(model: &Model) -> Option<Cow<'_, str>> {
+    let agent = &model.session.agent;
+    let reported = agent.bridge.draft(model.session.id);
+    match (reported, &agent.prompt_box) {
+        (Some(draft), _) if agent.state != AgentState::Exited => Some(draft.text.as_str().into()),
+        (_, PromptBox::Holds(draft)) => draft.marked_text().map(Cow::Owned),
+        _ => None,
+    }
+}
+
+/// Returns the text in the prompt box with the long pastes in the place of their marks, as far as both are known.
+fn expanded_text(model: &Model) -> Option<String> {
+    marked_text(model).map(|text| model.session.agent.pastes.expand(&text))
+}
+
+/// Returns the words in the prompt box, without the marks of what cannot be known, such as images.
+pub(in crate::app) fn words_in_box(model: &Model) -> Option<String> {
+    expanded_text(model).map(|text| prompt_box::without_marks(&text))
 }
 
 /// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.

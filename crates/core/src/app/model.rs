@@ -25,6 +25,7 @@ pub mod notes;
 pub mod orders;
 pub mod outside;
 pub mod panels;
+pub mod pastes;
 pub mod progress;
 pub mod reading;
 pub mod reboot;

@@ -20,7 +20,7 @@ use crate::app::{
     draft::{handoff, record::save_iteration},
     effect::Effect,
     event::TimerId,
-    facts::unsent,
+    facts::{marked_text, unsent, words_in_box},
     model::{
         Model,
         carried::{Carried, Keeping},
@@ -73,6 +73,7 @@ impl HandoffDraft {
 /// Has a change of the carried state kept in a moment, and what a session begins with at once: until then all of it is only under
 /// the session before, and who comes back to this one would find nothing. Called after each event.
 pub fn watch(model: &mut Model) {
+    note_pastes(model);
     // A reboot orders it, too.
     model.draft.keeping.note_draft(&model.scratch.effects);
     let is_new = model.draft.keeping.session != Some(model.session.id);
@@ -86,6 +87,13 @@ pub fn watch(model: &mut Model) {
     }
 }
 
+/// Takes note of the marks that the prompt box shows in the place of long pastes.
+fn note_pastes(model: &mut Model) {
+    if let Some(text) = marked_text(model).map(Cow::into_owned) {
+        model.session.agent.pastes.note_marks(&text);
+    }
+}
+
 /// Returns the order to keep the prompt box's text on disk, if that has changed. Between two sessions, and while we leave, the box
 /// does not show what a person wants.
 fn new_draft(model: &Model) -> Option<Effect> {
@@ -95,15 +103,19 @@ fn new_draft(model: &Model) -> Option<Effect> {
             model.session.agent.state,
             AgentState::Idle | AgentState::Busy
         );
+    let waiting = model.reboot.unsent.as_ref();
+    let waiting = || waiting.map(|waiting| waiting.text.clone());
     let now = match unsent(model) {
         _ if !at_rest => return None,
         Unsent::Text(text) => Some(text),
-        Unsent::Nothing => model
-            .reboot
-            .unsent
-            .as_ref()
-            .map(|waiting| waiting.text.clone()),
-        Unsent::Unreadable => return None,
+        Unsent::Nothing => waiting(),
+        // What was kept before is not what a person wants any more.
+        Unsent::Unreadable => {
+            let words = words_in_box(model)?;
+            Some(words)
+                .filter(|words| !words.trim().is_empty())
+                .or_else(waiting)
+        }
     };
     (now != model.draft.keeping.draft).then_some(Effect::KeepDraft(now))
 }

@@ -6,12 +6,13 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::{api::wire::AgentState, app::event::PaneEvent, lineage::ProcessStamp};
 use pitstop_agent::{Background, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox};
 use pitstop_base::clock::At;
-use pitstop_terminal::screen::Progress;
+use pitstop_terminal::{input::HostInput, screen::Progress};
 
 use super::{
     activity::{Activity, Elsewhere},
     bridge::Bridge,
     daemon::DaemonState,
+    pastes::Pastes,
 };
 
 /// The known state of the agent's process and of its work.
@@ -54,6 +55,8 @@ pub struct AgentView {
     pub typed_at: Option<At>,
     /// True if the agent's prompt may hold text that was not submitted.
     pub draft: bool,
+    /// The long texts that a person has pasted into its prompt.
+    pub(in crate::app) pastes: Pastes,
     /// True if the last key was a backslash, after which Enter is a new line.
     pub backslash: bool,
     /// The prompt cache as the status line last reported it.
@@ -140,8 +143,9 @@ impl AgentView {
         }
     }
 
-    /// Notes a paste of a person's into the pane.
-    pub(in crate::app) const fn pasted(&mut self, at: At) {
+    /// Notes a piece of a person's paste into the pane.
+    pub(in crate::app) fn pasted(&mut self, piece: &HostInput, at: At) {
+        self.pastes.take(piece);
         self.typed_at = Some(at);
         self.draft = true;
     }

@@ -331,3 +331,33 @@ fn a_mark_in_the_place_of_a_paste_is_no_text_by_the_bridge_either() {
     assert_eq!(signals(&effects), []);
     assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
 }
+
+#[test]
+fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
+    let mut bench = Bench::bridged();
+    let words = |text: &str| {
+        let (text, cursor) = (text.to_owned(), 0);
+        let draft = UnsentPrompt { text, cursor };
+        Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft))
+    };
+    bench.bridge_says(OLD, words("1"));
+    assert_eq!(bench.kept_in_a_moment(), [Some("1".to_owned())]);
+    let pasted = "第一 🎉\r  indented\r\rlast\r".as_bytes().to_vec();
+    for piece in [
+        HostInput::PasteStart,
+        HostInput::PasteChunk(pasted),
+        HostInput::PasteEnd,
+    ] {
+        bench.send(Event::Host(HostEvent::Input(piece)));
+    }
+    bench.bridge_says(OLD, words("see [Pasted text #2 +4 lines] then"));
+    let whole = "see 第一 🎉\n  indented\n\nlast\n then";
+    assert_eq!(unsent(&bench.model), Unsent::Text(whole.to_owned()));
+    assert_eq!(bench.kept_in_a_moment(), [Some(whole.to_owned())]);
+    // An image is known to nobody: the words around it are kept, and not what was typed before.
+    bench.bridge_says(OLD, words("as in [Image #3] here"));
+    assert_eq!(unsent(&bench.model), Unsent::Unreadable);
+    assert_eq!(bench.kept_in_a_moment(), [Some("as in  here".to_owned())]);
+    bench.bridge_says(OLD, words("[Image #3]"));
+    assert_eq!(bench.kept_in_a_moment(), [None]);
+}

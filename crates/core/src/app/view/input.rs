@@ -376,7 +376,7 @@ fn paste(model: &mut Model, piece: HostInput) {
             }
             return;
         }
-        model.session.agent.pasted(model.now);
+        model.session.agent.pasted(&piece, model.now);
         autopilot::on(model, RunInput::PersonTyped);
         model.emit(Effect::Forward(piece));
         if model.reboot.attempt.is_some() {
