@@ -101,7 +101,7 @@ fn new_draft(model: &Model) -> Option<Effect> {
         && model.outside.quitting().is_none()
         && matches!(
             model.session.agent.state,
-            AgentState::Idle | AgentState::Busy
+            AgentState::Idle | AgentState::Busy | AgentState::Limit | AgentState::Elsewhere
         );
     let waiting = model.reboot.unsent.as_ref();
     let waiting = || waiting.map(|waiting| waiting.text.clone());

@@ -361,3 +361,19 @@ fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
     bench.bridge_says(OLD, words("[Image #3]"));
     assert_eq!(bench.kept_in_a_moment(), [None]);
 }
+
+#[test]
+fn what_is_typed_while_a_usage_limit_holds_is_kept() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "port it");
+    let failure = pitstop_agent::Failure::UsageLimit;
+    bench.send(Event::Agent(AgentEvent::TurnFailed {
+        session: session(OLD),
+        failure,
+        message: "limit reached".to_owned(),
+    }));
+    assert_eq!(bench.model.session.agent.state, AgentState::Limit);
+    bench.prompt_box(holds("when you are back: run the tests"));
+    let kept = bench.kept_in_a_moment();
+    assert_eq!(kept, [Some("when you are back: run the tests".to_owned())]);
+}
