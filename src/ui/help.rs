@@ -7,7 +7,13 @@ use ratatui::{
 };
 
 use pitstop_base::keymap::Action;
-use pitstop_core::{api::wire::AgentState, app::Model};
+use pitstop_core::{
+    api::wire::AgentState,
+    app::{
+        Model,
+        unsent::{Unsent, unsent},
+    },
+};
 
 use super::{frame, text, theme::Theme};
 
@@ -450,11 +456,13 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     let run = runs
         .is_some_and(|run| !run.pilot.is_over())
         .then(|| "An autonomous run is under way.".to_owned());
-    let draft = model
-        .session
-        .agent
-        .has_draft()
-        .then(|| "A prompt is typed and not sent.".to_owned());
+    let kept = match unsent(model) {
+        Unsent::Text(_) => ": it is kept, and comes back when the session is resumed",
+        Unsent::Unreadable => ": what cannot be read of it, such as an image, ends with the agent",
+        Unsent::Nothing => "",
+    };
+    let has_draft = model.session.agent.has_draft();
+    let draft = has_draft.then(|| format!("A prompt is typed and not sent{kept}."));
     let ends = doing.is_some().then(|| {
         "Quitting interrupts it and ends the agent cleanly; the session can be resumed.".to_owned()
     });
