@@ -132,6 +132,10 @@ mod tests {
             .is_in_turn
         );
         assert!(!cut(&[user("go"), user("[Request interrupted by user]")]).is_in_turn);
+        // The client's report at a resume on what was left running begins no turn.
+        let mut report = user("<task-notification>\n<status>stopped</status>");
+        report["queueTranscriptOnly"] = json!(true);
+        assert!(!cut(&[report]).is_in_turn);
         assert_eq!(ending(&[]), Ending::default());
     }
 }

@@ -75,7 +75,8 @@ pub enum Record<'a> {
 pub struct User<'a> {
     /// True if it is part of a subagent's conversation.
     pub sidechain: bool,
-    /// True if the client itself wrote it (caveats, summaries after a compaction), not the human.
+    /// True if the client itself wrote it, not the human, and it begins no turn: a caveat, the summary of a compaction, the report at
+    /// a resume on what was left running (measured with 2.1.332).
     pub meta: bool,
     /// The number of tool results that it carries.
     pub tool_results: usize,
@@ -529,6 +530,7 @@ struct Wire<'a> {
     is_api_error_message: Option<bool>,
     is_meta: Option<bool>,
     is_compact_summary: Option<bool>,
+    queue_transcript_only: Option<bool>,
     #[serde(borrow)]
     message: Option<WireMessage<'a>>,
 }
@@ -553,7 +555,12 @@ impl<'a> Wire<'a> {
         match kind.as_ref() {
             "user" => Record::User(User {
                 sidechain,
-                meta: self.is_meta.unwrap_or(false) || self.is_compact_summary.unwrap_or(false),
+                meta: [
+                    self.is_meta,
+                    self.is_compact_summary,
+                    self.queue_transcript_only,
+                ]
+                .contains(&Some(true)),
                 tool_results: content.tool_results,
                 texts: content.texts,
             }),
@@ -639,6 +646,7 @@ mod tests {
             r#"{"type":"user","isSidechain":true,"message":{"content":"x"}}"#,
             r#"{"type":"user","isMeta":true,"message":{"content":"x"}}"#,
             r#"{"type":"user","isCompactSummary":true,"message":{"content":"x"}}"#,
+            r#"{"type":"user","queueTranscriptOnly":true,"message":{"content":"<task-notification>x"}}"#,
             r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"x"}]}}"#,
             r#"{"type":"user","message":{"content":"<command-name>/exit</command-name>"}}"#,
             r#"{"type":"user","message":{"content":"<local-command-stdout>x</local-command-stdout>"}}"#,
