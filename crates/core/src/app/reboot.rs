@@ -365,7 +365,7 @@ pub fn moved(model: &mut Model) {
 
 /// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.
 pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
-    handoff::finish_edit(model);
+    model.draft.finish_edit().carry_out(model);
     // No one sees the countdown of `auto` behind an editor: the review waits.
     if approval == Approval::Auto && model.view.external.is_some() {
         return Err(Refusal::EditorOpen);

@@ -118,6 +118,12 @@ pub(super) struct Bench {
 }
 
 impl Bench {
+    /// A person makes this body of the handoff of `base`.
+    fn edit_handoff(&mut self, base: &str, body: &str) {
+        let follows = self.model.draft.take_edit(base, body);
+        follows.carry_out(&mut self.model);
+    }
+
     /// A supervisor whose agent is idle in its first session.
     pub(super) fn new() -> Self {
         Self::with(Config::default())

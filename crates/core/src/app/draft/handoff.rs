@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{api::wire::AgentState, config::RecentActivity, lineage::IterationId};
-use pitstop_base::clean;
+use pitstop_base::{clean, clock::At};
 use pitstop_handoff::{
     Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding,
     breakpoint::git::{Commit, GitState, OtherTree},
@@ -26,10 +26,15 @@ use pitstop_transcript::{
 };
 
 use crate::app::{
+    consequences::Consequences,
     effect::Effect,
+    event::HandoffFiles,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
-    model::{Editor, Model, reading::Reading},
+    model::{Editor, HandoffPanel, Model, draft::HandoffDraft, reading::Reading},
 };
+
+/// The error where a prompt is to be pinned or taken out of a message that lists none.
+const NO_PROMPT: &str = "this handoff lists no prompt of yours";
 
 /// Drafts the message from everything that is known, unless it was made from exactly that already.
 pub fn draft(model: &mut Model) {
@@ -38,7 +43,7 @@ pub fn draft(model: &mut Model) {
         return;
     }
     make(model);
-    compare(model);
+    model.draft.compare();
     // The warning that a reboot would save little depends on the message that was just made.
     model.draft.made_of = Some(fingerprint(model));
 }
@@ -73,45 +78,207 @@ fn marker(model: &Model) -> Marker {
     }
 }
 
-/// Compares the message with what the session shows. An empty one is intended to be empty: nothing is compared with it.
-fn compare(model: &mut Model) {
-    if let Some(edited) = &model.draft.handoff.edited {
-        let warnings = quality::check_edited(&edited.text, comparison(model));
-        if let Some(edited) = &mut model.draft.handoff.edited {
-            edited.warnings = warnings;
+impl HandoffDraft {
+    /// Compares the message with what the session shows. An empty one is intended to be empty: nothing is compared with it.
+    fn compare(&mut self) {
+        let comparison = comparison(&self.git, &self.handoff_files);
+        let panel = &mut self.handoff;
+        if let Some(edited) = &mut panel.edited {
+            edited.warnings = quality::check_edited(&edited.text, comparison);
+        }
+        let text = &panel.current().text;
+        panel.check = if text.is_empty() {
+            Check::default()
+        } else {
+            check(text, &self.preserved, &self.work)
+        };
+        if panel.check.is_complete() {
+            panel.lists_missing = false;
         }
     }
-    let text = &model.draft.handoff.current().text;
-    model.draft.handoff.check = if text.is_empty() {
-        Check::default()
-    } else {
-        check(text, &model.draft.preserved, &model.draft.work)
-    };
-    if model.draft.handoff.check.is_complete() {
-        model.draft.handoff.lists_missing = false;
+
+    /// Adds what the message misses to it, as an edit of the human's.
+    pub(in crate::app) fn add_missing(&mut self) -> Consequences {
+        let check = &self.handoff.check;
+        if check.is_complete() {
+            return Consequences::default();
+        }
+        let body = with_missing(self.handoff.current().body(), check);
+        // These are no words of the human's.
+        self.take_body(&body)
+    }
+
+    /// Keeps what the editor holds as the message in the human's own words.
+    pub(in crate::app) fn save_edit(&mut self) -> Consequences {
+        let Some(editor) = &mut self.handoff.editor else {
+            return Consequences::default();
+        };
+        let text = editor.text();
+        let base = std::mem::replace(&mut editor.base, text.clone());
+        self.take_text(&base, &text)
+    }
+
+    /// Keeps what the editor holds, as [`HandoffDraft::save_edit`] does, and leaves the editor.
+    pub(in crate::app) fn finish_edit(&mut self) -> Consequences {
+        let kept = self.save_edit();
+        self.handoff.editor = None;
+        kept
+    }
+
+    /// Keeps a text, which was `base` before, as the message in the human's own words, below the marker and its blank lines, which
+    /// are not edited.
+    pub(in crate::app) fn take_text(&mut self, base: &str, text: &str) -> Consequences {
+        let body = self.handoff.current().body();
+        let blank = body.len() - body.trim_start_matches('\n').len();
+        self.take_edit(base, &format!("{}{text}", "\n".repeat(blank)))
+    }
+
+    /// Keeps a body that the human made of `base`, if it differs from what was generated.
+    pub(in crate::app) fn take_edit(&mut self, base: &str, body: &str) -> Consequences {
+        self.handoff.edits.take_in(base, body);
+        self.take_body(body)
+    }
+
+    fn take_body(&mut self, body: &str) -> Consequences {
+        let mut follows = Consequences::default();
+        let panel = &mut self.handoff;
+        let edited = panel.generated.with_body(body);
+        if edited.text == panel.current().text {
+            return follows;
+        }
+        panel.edited = (edited.text != panel.generated.text).then_some(edited);
+        if panel.edited.is_none() {
+            panel.edits = Edits::default();
+        }
+        self.compare();
+        follows.info("the handoff is yours now: it is sent as you wrote it");
+        follows
+    }
+
+    /// Takes over, for all later handoffs, what the human did to the message that a session has begun with.
+    pub(in crate::app) fn leave_edit(&mut self, now: At) {
+        let edits = std::mem::take(&mut self.handoff.edits);
+        if let Some(edited) = self.handoff.edited.take() {
+            edits.apply(&edited.text, now.wall, &mut self.signalled);
+        }
+    }
+
+    /// Takes over what the human did to a message whose session has ended meanwhile: it is not sent, their words count.
+    pub(in crate::app) fn take_late_edit(
+        &mut self,
+        base: &str,
+        body: &str,
+        now: At,
+    ) -> Consequences {
+        let mut edits = Edits::default();
+        edits.take_in(base, body);
+        edits.apply(body, now.wall, &mut self.signalled);
+        let mut follows = Consequences::default();
+        follows.info(
+            "its session has ended: what you added to the handoff counts as your words in this one",
+        );
+        follows
+    }
+
+    /// Drops the human's version.
+    pub(in crate::app) fn discard_edit(&mut self) -> Consequences {
+        let mut follows = Consequences::default();
+        if self.handoff.edited.take().is_some() {
+            self.handoff.edits = Edits::default();
+            self.compare();
+            follows.info("your version of the handoff is dropped: it follows its sources again");
+        }
+        follows
+    }
+
+    /// Pins the first prompt from this line of the message on, or lets it go again.
+    pub(in crate::app) fn pin_prompt(&mut self, from: usize) -> Consequences {
+        let mut follows = Consequences::default();
+        let Some((_, said)) = self.handoff.prompt_in_view(from) else {
+            follows.error(NO_PROMPT);
+            return follows;
+        };
+        match self.signalled.toggle_pin(&said) {
+            Some(true) => follows.info(format!("pinned: {}", said.text)),
+            Some(false) => follows.info(format!("not pinned any more: {}", said.text)),
+            None => follows.error("this line is your edit: it is sent as you wrote it"),
+        }
+        follows
+    }
+
+    /// Takes the first prompt from this line on out of this handoff and all that follow.
+    pub(in crate::app) fn drop_prompt(&mut self, from: usize) -> Consequences {
+        let mut follows = Consequences::default();
+        let Some((line, said)) = self.handoff.prompt_in_view(from) else {
+            follows.error(NO_PROMPT);
+            return follows;
+        };
+        self.signalled.withdraw_constraint(&said);
+        if let Some(edited) = &self.handoff.edited {
+            // The marker's line is no part of the body.
+            let lines = edited.text.lines().enumerate().skip(1);
+            let kept = lines.filter(|(at, _)| *at != line).map(|(_, text)| text);
+            let body = kept.collect::<Vec<_>>().join("\n");
+            self.handoff.edited = Some(edited.with_body(&body));
+        }
+        let text = said.text;
+        follows.info(format!(
+            "taken out of this handoff and all that follow: {text}"
+        ));
+        follows
     }
 }
 
-/// Shows what the message misses in place of it, or the message again.
-pub fn toggle_missing(model: &mut Model) {
-    let panel = &mut model.draft.handoff;
-    panel.lists_missing = !panel.lists_missing && !panel.check.is_complete();
-    panel.reading = if panel.lists_missing {
-        Reading::default()
-    } else {
-        Reading::folded()
-    };
+impl HandoffPanel {
+    /// Shows what the message misses in place of it, or the message again.
+    pub(in crate::app) fn toggle_missing(&mut self) {
+        self.lists_missing = !self.lists_missing && !self.check.is_complete();
+        self.reading = if self.lists_missing {
+            Reading::default()
+        } else {
+            Reading::folded()
+        };
+    }
+
+    /// Returns the part of the message that is edited: all below its marker line.
+    #[must_use]
+    pub fn editable(&self) -> &str {
+        self.current().body().trim_start_matches('\n')
+    }
+
+    /// Opens the editor on the message, with the cursor in this line.
+    pub(in crate::app) fn edit(&mut self, line: usize) {
+        let mut editor = Editor::new(self.editable());
+        editor.begin_at(line);
+        self.editor = Some(editor);
+    }
+
+    /// Returns the first prompt at or below a line, or the last one above it, with its line.
+    fn prompt_in_view(&self, from: usize) -> Option<(usize, Said)> {
+        let lines = || self.current().text.lines();
+        let begin = lines().position(|line| line.trim_end() == PROMPTS_HEADING)? + 1;
+        let listed = lines().enumerate().skip(begin);
+        let listed = listed.take_while(|(_, line)| !line.starts_with("## "));
+        let mut prompts = listed.filter_map(|(at, line)| Some((at, parse_item(line)?)));
+        let mut last = None;
+        let found = prompts.find(|(at, said)| {
+            last = Some((*at, said.clone()));
+            *at >= from
+        });
+        found.or(last)
+    }
 }
 
-/// Adds what the message misses to it, as an edit of the human's.
-pub fn add_missing(model: &mut Model) {
-    let check = &model.draft.handoff.check;
-    if check.is_complete() {
-        return;
+/// Returns the facts that the warnings compare the message with.
+fn comparison<'a>(git: &'a GitState, files: &'a HandoffFiles) -> quality::Comparison<'a> {
+    let head = match git {
+        GitState::Facts(repository) => repository.head.as_deref(),
+        _ => None,
+    };
+    quality::Comparison {
+        missing: &files.missing,
+        head,
     }
-    let body = with_missing(model.draft.handoff.current().body(), check);
-    // These are no words of the human's.
-    take_body(model, &body);
 }
 
 fn make(model: &mut Model) {
@@ -149,7 +316,7 @@ fn make(model: &mut Model) {
         turn: turn_standing(model),
         included_files: &model.draft.handoff_files.included,
         include_tests: model.config.handoff.include_test_state,
-        comparison: comparison(model),
+        comparison: comparison(&model.draft.git, &model.draft.handoff_files),
         ..Sources::new(&marker, &state)
     };
     let max = model.config.handoff.max_state_size;
@@ -201,18 +368,6 @@ fn turn_standing(model: &Model) -> TurnStanding {
         TurnStanding::CutByUs
     } else {
         TurnStanding::Running
-    }
-}
-
-/// Returns the facts that the warnings compare the message with.
-fn comparison(model: &Model) -> quality::Comparison<'_> {
-    let head = match &model.draft.git {
-        GitState::Facts(repository) => repository.head.as_deref(),
-        _ => None,
-    };
-    quality::Comparison {
-        missing: &model.draft.handoff_files.missing,
-        head,
     }
 }
 
@@ -363,151 +518,9 @@ fn other_trees(git: &GitState, known: &BTreeSet<String>) -> Vec<String> {
         .collect()
 }
 
-/// Returns the part of the message that is edited: all below its marker line.
-#[must_use]
-pub fn editable(model: &Model) -> &str {
-    let body = model.draft.handoff.current().body();
-    body.trim_start_matches('\n')
-}
-
-/// Opens the editor on the message, with the cursor in this line.
-pub fn edit(model: &mut Model, line: usize) {
-    let mut editor = Editor::new(editable(model));
-    editor.begin_at(line);
-    model.draft.handoff.editor = Some(editor);
-}
-
-/// Keeps what the editor holds as the message in the human's own words.
-pub fn save_edit(model: &mut Model) {
-    let Some(editor) = &mut model.draft.handoff.editor else {
-        return;
-    };
-    let text = editor.text();
-    let base = std::mem::replace(&mut editor.base, text.clone());
-    take_text(model, &base, &text);
-}
-
-/// Keeps a text, which was `base` before, as the message in the human's own words, below the marker and its blank lines, which are
-/// not edited.
-pub fn take_text(model: &mut Model, base: &str, text: &str) {
-    let body = model.draft.handoff.current().body();
-    let blank = body.len() - body.trim_start_matches('\n').len();
-    take_edit(model, base, &format!("{}{text}", "\n".repeat(blank)));
-}
-
-/// Keeps what the editor holds, as [`save_edit`] does, and leaves the editor.
-pub fn finish_edit(model: &mut Model) {
-    save_edit(model);
-    model.draft.handoff.editor = None;
-}
-
-/// Keeps a body that the human made of `base`, if it differs from what was generated.
-pub fn take_edit(model: &mut Model, base: &str, body: &str) {
-    model.draft.handoff.edits.take_in(base, body);
-    take_body(model, body);
-}
-
-fn take_body(model: &mut Model, body: &str) {
-    let panel = &mut model.draft.handoff;
-    let edited = panel.generated.with_body(body);
-    if edited.text == panel.current().text {
-        return;
-    }
-    panel.edited = (edited.text != panel.generated.text).then_some(edited);
-    if panel.edited.is_none() {
-        panel.edits = Edits::default();
-    }
-    compare(model);
-    model.info("the handoff is yours now: it is sent as you wrote it");
-}
-
 /// Keeps a body without notifying anyone: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
     draft(model);
     model.draft.handoff.edited = Some(model.draft.handoff.generated.with_body(body));
-    compare(model);
-}
-
-/// Takes over, for all later handoffs, what the human did to the message that a session has begun with.
-pub fn leave_edit(model: &mut Model) {
-    let panel = &mut model.draft.handoff;
-    let edits = std::mem::take(&mut panel.edits);
-    if let Some(edited) = panel.edited.take() {
-        let state = &mut model.draft.signalled;
-        edits.apply(&edited.text, model.now.wall, state);
-    }
-}
-
-/// Takes over what the human did to a message whose session has ended meanwhile: it is not sent, their words count.
-pub fn take_late_edit(model: &mut Model, base: &str, body: &str) {
-    let mut edits = Edits::default();
-    edits.take_in(base, body);
-    edits.apply(body, model.now.wall, &mut model.draft.signalled);
-    draft(model);
-    model.info(
-        "its session has ended: what you added to the handoff counts as your words in this one",
-    );
-}
-
-/// Pins the first prompt from this line of the message on, or lets it go again.
-pub fn pin_prompt(model: &mut Model, from: usize) {
-    let Some((_, said)) = prompt_in_view(model, from) else {
-        return;
-    };
-    match model.draft.signalled.toggle_pin(&said) {
-        Some(true) => model.info(format!("pinned: {}", said.text)),
-        Some(false) => model.info(format!("not pinned any more: {}", said.text)),
-        None => return model.error("this line is your edit: it is sent as you wrote it"),
-    }
-    draft(model);
-}
-
-/// Takes the first prompt from this line on out of this handoff and all that follow.
-pub fn drop_prompt(model: &mut Model, from: usize) {
-    let Some((line, said)) = prompt_in_view(model, from) else {
-        return;
-    };
-    model.draft.signalled.withdraw_constraint(&said);
-    if let Some(edited) = &model.draft.handoff.edited {
-        // The marker's line is no part of the body.
-        let lines = edited.text.lines().enumerate().skip(1);
-        let kept = lines.filter(|(at, _)| *at != line).map(|(_, text)| text);
-        let body = kept.collect::<Vec<_>>().join("\n");
-        model.draft.handoff.edited = Some(edited.with_body(&body));
-    }
-    model.info(format!(
-        "taken out of this handoff and all that follow: {}",
-        said.text
-    ));
-    draft(model);
-}
-
-/// Returns the first prompt at or below a line, or the last one above it, with its line.
-fn prompt_in_view(model: &mut Model, from: usize) -> Option<(usize, Said)> {
-    let text = &model.draft.handoff.current().text;
-    let begin = text
-        .lines()
-        .position(|line| line.trim_end() == PROMPTS_HEADING);
-    let begin = begin.map_or(usize::MAX, |line| line + 1);
-    let listed = text.lines().enumerate().skip(begin);
-    let listed = listed.take_while(|(_, line)| !line.starts_with("## "));
-    let mut prompts = listed.filter_map(|(at, line)| Some((at, parse_item(line)?)));
-    let mut last = None;
-    let found = prompts.find(|(at, said)| {
-        last = Some((*at, said.clone()));
-        *at >= from
-    });
-    if found.is_none() && last.is_none() {
-        model.error("this handoff lists no prompt of yours");
-    }
-    found.or(last)
-}
-
-/// Drops the human's version.
-pub fn discard_edit(model: &mut Model) {
-    if model.draft.handoff.edited.take().is_some() {
-        model.draft.handoff.edits = Edits::default();
-        compare(model);
-        model.info("your version of the handoff is dropped: it follows its sources again");
-    }
+    model.draft.compare();
 }

@@ -59,7 +59,7 @@ pub struct Session {
     /// The prompt of the supervisor's own that is on its way to the agent.
     pub submission: Submission,
     /// The epoch of the timer that waits for a calm title to stay.
-    pub(in crate::app) calm_epoch: u64,
+    pub calm_epoch: u64,
     /// True if the agent is a program without known hooks, prompt box or transcript.
     pub(in crate::app) is_generic: bool,
 }

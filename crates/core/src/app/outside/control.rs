@@ -87,8 +87,9 @@ fn approve_as(model: &mut Model, body: &ApproveBody) -> Result<(), Refusal> {
             return Err(Refusal::NothingToApprove);
         }
         let text = clean::text(text);
-        let base = handoff::editable(model).to_owned();
-        handoff::take_text(model, &base, text.trim_start_matches('\n'));
+        let base = model.draft.handoff.editable().to_owned();
+        let text = text.trim_start_matches('\n');
+        model.draft.take_text(&base, text).carry_out(model);
     }
     reboot::approve(model, Approval::Person)
 }

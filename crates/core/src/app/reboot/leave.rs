@@ -3,7 +3,7 @@
 use crate::{api::wire::AgentState, lineage::EndReason};
 
 use crate::app::{
-    draft::{carried, handoff, summary},
+    draft::{carried, summary},
     effect::Effect,
     model::Model,
     reboot::{self, ending, iteration::close_iteration},
@@ -12,7 +12,7 @@ use crate::app::{
 /// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
 pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     model.draft.notes.finish_edit(model.now).carry_out(model);
-    handoff::finish_edit(model);
+    model.draft.finish_edit().carry_out(model);
     carried::keep(model);
     reboot::abandon(model);
     summary::settle(model, "pitstop was left before the model had answered");

@@ -33,7 +33,7 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     let kept = undelivered(model);
     model.reboot.agent_started(new_ids);
     // The next handoff has a nonce of its own; the one on its way keeps its own.
-    handoff::leave_edit(model);
+    model.draft.leave_edit(model.now);
     if let Some(body) = kept {
         handoff::keep(model, &body);
     }

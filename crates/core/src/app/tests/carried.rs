@@ -1,7 +1,7 @@
 //! What a session carries of its lineage: over quits, crashes, undos and other sessions, and what a way back takes back.
 
 use crate::app::{
-    carried, handoff,
+    carried,
     model::{Editor, carried::Carried},
 };
 
@@ -247,11 +247,12 @@ fn a_late_report_of_the_ended_session_is_no_move() {
 fn what_a_human_writes_into_a_handoff_is_in_all_later_ones() {
     let mut bench = Bench::new();
     bench.says(OLD, "DECISION: use sqlite | one file");
-    let base = handoff::editable(&bench.model).to_owned();
+    let base = bench.model.draft.handoff.editable().to_owned();
     let body = base.replace("- use sqlite (because: one file)\n", "") + "\nThe port is 9999.\n";
-    handoff::take_text(&mut bench.model, &base, &body);
+    let follows = bench.model.draft.take_text(&base, &body);
+    follows.carry_out(&mut bench.model);
     // An unfinished one that is still in the editor survives a quit, too.
-    handoff::edit(&mut bench.model, 0);
+    bench.model.draft.handoff.edit(0);
     let (_, carried) = bench.keeps_carried().expect("within a second");
     let mut later = resumed(carried);
     for bench in [&mut bench, &mut later] {

@@ -266,7 +266,7 @@ fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
     bench.send(Event::Read(repository("3f786850aa", &[])));
     let base = bench.model.draft.handoff.current().body().to_owned();
     let body = format!("{base}\nmine");
-    crate::app::handoff::take_edit(&mut bench.model, &base, &body);
+    bench.edit_handoff(&base, &body);
     bench.send(Event::Read(repository("3f786850aa", &[])));
     assert_eq!(
         bench.model.draft.handoff.current().warnings,
@@ -335,7 +335,7 @@ fn without_generate_handoff_a_message_of_the_human_s_own_is_sent() {
     let mut bench = Bench::with(config);
     bench.press(KeyCode::F(5));
     bench.git();
-    crate::app::handoff::take_edit(&mut bench.model, "", "\n\ngo on with the store");
+    bench.edit_handoff("", "\n\ngo on with the store");
     bench.press(KeyCode::Enter);
     let effects = bench.exited(0);
     let prompt = effects.iter().find_map(|effect| match effect {

@@ -1,7 +1,7 @@
 //! When a handoff is drafted, and what it does not say of its session: found, listed, added by key.
 
 use super::*;
-use crate::app::handoff::{draft, take_edit};
+use crate::app::handoff::draft;
 use pitstop_transcript::work::{FileAtHand, Work, WorkAtHand};
 
 const RULE: &str = "Never touch main.";
@@ -62,7 +62,7 @@ fn shortened(bench: &mut Bench) {
     let line = line.expect("the prompt in its list").to_owned();
     let body = base.replace(&format!("{line}\n"), "");
     let body = body.replace(": read_all", "");
-    take_edit(&mut bench.model, &base, &body);
+    bench.edit_handoff(&base, &body);
 }
 
 fn finding(bench: &Bench) -> String {

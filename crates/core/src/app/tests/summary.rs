@@ -211,7 +211,7 @@ fn what_the_human_has_edited_stays_when_the_summary_arrives() {
     let id = asked(&bench.press(KeyCode::F(5)));
     bench.git();
     read(&mut bench, id, "plain");
-    super::super::handoff::take_edit(&mut bench.model, "", "\nmine");
+    bench.edit_handoff("", "\nmine");
     answered(&mut bench, id, Ok("wise"));
     assert!(shown(&bench).ends_with("\nmine"));
     assert_eq!(made(&bench, 1).source, SummarySource::Model);

@@ -1,7 +1,6 @@
 //! The place of an edit in the handoff: the editor opens where the reader is, and what was written is in sight afterwards.
 
 use crate::app::{
-    draft::handoff,
     model::{Focus, Model, Overlay, reading::Reading},
     view::{
         layout,
@@ -14,16 +13,16 @@ pub(in crate::app) fn begin(model: &mut Model) {
     let line = same_line(
         &shown_text(model),
         line_in_view(model),
-        handoff::editable(model),
+        model.draft.handoff.editable(),
     );
-    handoff::edit(model, line.unwrap_or(0));
+    model.draft.handoff.edit(line.unwrap_or(0));
 }
 
 /// Keeps what the editor holds, leaves it, and shows the line that its cursor was in.
 pub(in crate::app) fn end(model: &mut Model) {
     let place = model.draft.handoff.editor.as_ref();
     let place = place.map(|editor| (editor.text(), editor.area.cursor().0));
-    handoff::finish_edit(model);
+    model.draft.finish_edit().carry_out(model);
     let shown = shown_text(model);
     let line = place.and_then(|(text, row)| same_line(&text, row, &shown));
     match line {

@@ -5,7 +5,6 @@
 //! presses a key, so nothing that asks for a look at the screen is taken for granted: `auto` waits.
 
 use crate::app::{
-    draft::handoff,
     effect::Effect,
     event::Document,
     model::{Focus, Model, Overlay, external::External},
@@ -48,8 +47,13 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
             notes.write_over(&lent.base, &text, now).carry_out(model);
         }
         (Document::Handoff, Some(text)) if lent.iteration != model.session.iteration() => {
-            handoff::take_late_edit(model, &lent.base, &text);
+            model
+                .draft
+                .take_late_edit(&lent.base, &text, model.now)
+                .carry_out(model);
         }
-        (Document::Handoff, Some(text)) => handoff::take_edit(model, &lent.base, &text),
+        (Document::Handoff, Some(text)) => {
+            model.draft.take_edit(&lent.base, &text).carry_out(model)
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! The focus: what has the keys.
 
 use crate::app::{
-    draft::handoff,
     effect::Effect,
     model::{Focus, Model},
     view::{copy, layout},
@@ -25,6 +24,6 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
 
 /// Keeps what is being edited, and leaves the editors.
 pub(in crate::app) fn leave_editors(model: &mut Model) {
-    handoff::finish_edit(model);
+    model.draft.finish_edit().carry_out(model);
     model.draft.notes.finish_edit(model.now).carry_out(model);
 }

@@ -18,7 +18,7 @@ use pitstop_terminal::{input::HostInput, screen::Scroll};
 use crate::app::{
     autopilot::{self, RunInput},
     consequences::{Consequences, Request},
-    draft::{checkpoint, handoff},
+    draft::checkpoint,
     effect::Effect,
     event::{HostEvent, TimerId},
     model::{Focus, Model, Overlay, panels::Edited, reading::Reading, view::HelpSearch},
@@ -298,18 +298,24 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
         KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
         KeyCode::Char('e') => editing::begin(model),
-        KeyCode::Char('x') => handoff::discard_edit(model),
+        KeyCode::Char('x') => model.draft.discard_edit().carry_out(model),
         KeyCode::Char('m') => {
-            handoff::toggle_missing(model);
+            model.draft.handoff.toggle_missing();
             model.view.reading = if model.draft.handoff.lists_missing {
                 Reading::default()
             } else {
                 Reading::at_first_section(&model.draft.handoff.current().text)
             };
         }
-        KeyCode::Char('+') => handoff::add_missing(model),
-        KeyCode::Char('P') => handoff::pin_prompt(model, editing::line_in_view(model)),
-        KeyCode::Char('D') => handoff::drop_prompt(model, editing::line_in_view(model)),
+        KeyCode::Char('+') => model.draft.add_missing().carry_out(model),
+        KeyCode::Char('P') => model
+            .draft
+            .pin_prompt(editing::line_in_view(model))
+            .carry_out(model),
+        KeyCode::Char('D') => model
+            .draft
+            .drop_prompt(editing::line_in_view(model))
+            .carry_out(model),
         _ => model.view.reading.key(key, &text),
     }
 }
@@ -319,7 +325,7 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
         return match edited {
             Edited::Done => editing::end(model),
             // The next key is Esc for many, and must not close what lies below the editor.
-            Edited::Save => handoff::save_edit(model),
+            Edited::Save => model.draft.save_edit().carry_out(model),
             Edited::Changed | Edited::Moved => {}
         };
     }
@@ -329,9 +335,9 @@ fn handoff_key(model: &mut Model, key: KeyEvent) {
     }
     match key.code {
         KeyCode::Char('e' | 'i') | KeyCode::Enter => editing::begin(model),
-        KeyCode::Char('x') => handoff::discard_edit(model),
-        KeyCode::Char('m') => handoff::toggle_missing(model),
-        KeyCode::Char('+') => handoff::add_missing(model),
+        KeyCode::Char('x') => model.draft.discard_edit().carry_out(model),
+        KeyCode::Char('m') => model.draft.handoff.toggle_missing(),
+        KeyCode::Char('+') => model.draft.add_missing().carry_out(model),
         KeyCode::Char('p') => paste_handoff(model),
         KeyCode::Char('y') => {
             let mut done = Consequences::default();
