@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{api::wire::CacheReport, config::RebootMode, guard::Level, lineage::journal::Step};
 
-use super::{on_the_fly, timing::is_free};
+use super::{Attempt, on_the_fly, timing::is_free};
 use crate::app::{
     cold_cache,
     facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
@@ -55,42 +55,53 @@ pub fn banner(model: &Model) -> Option<Banner> {
         let left = held.until.saturating_sub(model.now.since_start);
         return cold_cache::report(model).map(|cache| Banner::HoldsPrompt(cache, left));
     }
-    let Some(attempt) = &model.reboot.attempt else {
-        let cold = || cold_cache::advised(model).map(Banner::ColdCache);
-        let refused = || model.reboot.refused.clone().map(Banner::Refused);
-        let wished = || wish(model).map(|wish| Banner::Wished(wish.reason.clone()));
-        let held = || model.reboot.held_by.map(Banner::Held);
-        let asked = quiet(model).or_else(held).or_else(refused);
-        return asked.or_else(wished).or_else(cold);
-    };
-    let approved = attempt.approved.is_some();
+    match &model.reboot.attempt {
+        Some(attempt) => under_way(model, attempt),
+        None => unbegun(model),
+    }
+}
+
+/// Returns the banner where no reboot is under way.
+fn unbegun(model: &Model) -> Option<Banner> {
+    let reboot = &model.reboot;
+    quiet(model)
+        .or_else(|| reboot.held_by.map(Banner::Held))
+        .or_else(|| reboot.refused.clone().map(Banner::Refused))
+        .or_else(|| wish(model).map(|wish| Banner::Wished(wish.reason.clone())))
+        .or_else(|| cold_cache::advised(model).map(Banner::ColdCache))
+}
+
+fn under_way(model: &Model, attempt: &Attempt) -> Option<Banner> {
     if on_the_fly::awaited(model).is_some() {
         return Some(Banner::AwaitsStep);
     }
     match attempt.step() {
-        Step::Armed | Step::Drafting | Step::Review if !approved => {
-            let by_itself = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto;
-            Some(
-                if let Some(clock) = attempt.clock().filter(|_| by_itself && is_free(model)) {
-                    Banner::CountsDown(clock.left(model))
-                } else if let Some(left) = answer_left(model) {
-                    Banner::Holds(left)
-                } else if by_itself {
-                    let mut blocks = blocked_by(model);
-                    if is_editing(model) && !blocks.contains(&Block::Editor) {
-                        blocks.push(Block::Editor);
-                    }
-                    Banner::Waits(blocks)
-                } else {
-                    Banner::Asks
-                },
-            )
+        Step::Armed | Step::Drafting | Step::Review if attempt.approved.is_none() => {
+            Some(unapproved(model, attempt))
         }
         Step::Waiting => Some(blocked_by(model))
             .filter(|blocks| !blocks.is_empty())
             .map(Banner::Approved),
         _ => None,
     }
+}
+
+fn unapproved(model: &Model, attempt: &Attempt) -> Banner {
+    let by_itself = attempt.is_by_itself() && model.reboot.mode == RebootMode::Auto;
+    if let Some(clock) = attempt.clock().filter(|_| by_itself && is_free(model)) {
+        return Banner::CountsDown(clock.left(model));
+    }
+    if let Some(left) = answer_left(model) {
+        return Banner::Holds(left);
+    }
+    if !by_itself {
+        return Banner::Asks;
+    }
+    let mut blocks = blocked_by(model);
+    if is_editing(model) && !blocks.contains(&Block::Editor) {
+        blocks.push(Block::Editor);
+    }
+    Banner::Waits(blocks)
 }
 
 /// Returns the request of the present agent, until it is answered.
