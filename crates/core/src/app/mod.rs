@@ -296,7 +296,8 @@ fn timer(model: &mut Model, id: TimerId) {
             session.prompt_timer(epoch, model.now, effects);
         }
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
-        TimerId::Verify(_) | TimerId::WarmUp(_) => reboot::timer(model, id),
+        TimerId::Verify(epoch) => reboot::verify_due(model, epoch),
+        TimerId::WarmUp(epoch) => model.reboot.on(AttemptEvent::WarmUpDue(epoch)),
         TimerId::Replay(epoch) => {
             let next = model.view.replay_tick(epoch);
             model.emit_all(next);

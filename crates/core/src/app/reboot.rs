@@ -51,13 +51,13 @@ use pitstop_transcript::SessionId;
 use crate::app::{
     draft::{handoff, summary},
     effect::Effect,
-    event::{Exit, TimerId},
+    event::Exit,
     facts::{holds_compaction, is_calm, is_handoff_lent, is_under_review},
     model::{
         Model, Overlay,
-        attempt::AttemptEvent,
+        attempt::{AttemptEvent, LateProof},
         reading::Reading,
-        reboot::{Phase, Prepared, Proof, RebootOutcome, Replaced},
+        reboot::{Phase, Prepared, RebootOutcome, Replaced},
         session::Session,
         trim::Preview,
         unsent::OnDisk,
@@ -73,51 +73,52 @@ use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner, wish};
 pub use steps::advance;
-use steps::{End, end, enter, waiting};
+use steps::{End, end, enter, verify_timer, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
 
-impl Attempt {
-    fn new(model: &mut Model, kind: Kind, cause: Cause) -> Self {
-        let epoch = model.next_epoch();
-        // The reboot answers the agent's request.
-        model.reboot.wish = None;
-        model.reboot.refused = None;
-        Self {
-            id: model.reboot.new_ids.reboot,
-            kind,
-            is_chosen: false,
-            cause,
-            phase: Phase::Armed,
-            journaled: true,
-            entered: Vec::new(),
-            from: model.session.iteration(),
-            old: model.session.id,
-            new: match kind {
-                // Where the conversation is replaced in place, the session that begins is the one that ends.
-                Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim => {
-                    model.reboot.new_ids.session
-                }
-                Kind::Undo(session, _) => session,
-                Kind::Restart => model.session.id,
-            },
-            replaced: None,
-            used: model.used(),
-            preview: Preview::default(),
-            approved: None,
-            approved_from: None,
-            force: false,
-            handoff: None,
-            outdated: false,
-            trimmed: None,
-            held: None,
-            beside: OnDisk::Nothing,
-            failure: None,
-            epoch,
-        }
-    }
+/// Begins an attempt in the model; no phase of it is entered yet.
+fn begin(model: &mut Model, kind: Kind, cause: Cause) -> &mut Attempt {
+    let epoch = model.next_epoch();
+    let used = model.used();
+    let (session, reboot) = (&model.session, &mut model.reboot);
+    // The reboot answers the agent's request.
+    reboot.wish = None;
+    reboot.refused = None;
+    reboot.attempt.insert(Attempt {
+        id: reboot.new_ids.reboot,
+        kind,
+        is_chosen: false,
+        cause,
+        phase: Phase::Armed,
+        journaled: true,
+        entered: Vec::new(),
+        from: session.iteration(),
+        old: session.id,
+        new: match kind {
+            // Where the conversation is replaced in place, the session that begins is the one that ends.
+            Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim => reboot.new_ids.session,
+            Kind::Undo(session, _) => session,
+            Kind::Restart => session.id,
+        },
+        replaced: None,
+        used,
+        preview: Preview::default(),
+        approved: None,
+        approved_from: None,
+        force: false,
+        handoff: None,
+        outdated: false,
+        trimmed: None,
+        held: None,
+        beside: OnDisk::Nothing,
+        failure: None,
+        epoch,
+    })
+}
 
+impl Attempt {
     /// Returns the session that begins.
     fn next(&self) -> SessionId {
         if self.kind.replaces() {
@@ -164,12 +165,13 @@ pub(super) fn progress_key(model: &Model) -> Option<(uuid::Uuid, Step, Option<Ap
 /// Begins a reboot that a person, a script or a threshold asks for. `asked` is true if one of the first two did; the review is
 /// opened only for the person at the keyboard.
 pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refusal> {
-    if let Some(attempt) = &model.reboot.attempt {
-        if attempt.is_harmless() && asked {
+    match &model.reboot.attempt {
+        Some(attempt) if asked && attempt.is_harmless() => {
             shown_to(model, cause);
             return Ok(());
         }
-        return Err(Refusal::UnderWay(attempt.step()));
+        Some(attempt) => return Err(Refusal::UnderWay(attempt.step())),
+        None => {}
     }
     if model.outside.quitting().is_some() {
         return Err(Refusal::Quitting);
@@ -178,8 +180,7 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
     if let Some(breaker) = breaker(model).filter(|_| !asked && cause != Cause::Autopilot) {
         return Err(Refusal::NoAutomatic(breaker));
     }
-    let attempt = Attempt::new(model, Kind::Fresh, cause);
-    model.reboot.attempt = Some(attempt);
+    begin(model, Kind::Fresh, cause);
     model.reboot.failure = None;
     let (way, why) = in_place::configured_way(model);
     in_place::take_way(model, way, why);
@@ -220,13 +221,16 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
         model.info("what was forgotten is preserved again");
         return Ok(());
     }
-    if let Some(attempt) = &model.reboot.attempt {
-        if !attempt.awaits_proof() {
+    match &model.reboot.attempt {
+        Some(attempt) if !attempt.awaits_proof() => {
             return Err(Refusal::UnderWay(attempt.step()));
         }
-        end(model, End::Finished { warmed_up: false });
-        // What is still to be typed was for this session.
-        model.session.submission.abandon();
+        Some(_) => {
+            end(model, End::Finished { warmed_up: false });
+            // What is still to be typed was for this session.
+            model.session.submission.abandon();
+        }
+        None => {}
     }
     let record = model
         .current_iteration()
@@ -255,8 +259,8 @@ pub fn resume_earlier(
     replaced: Option<Replaced>,
     iteration: Option<IterationId>,
 ) -> Result<(), Refusal> {
-    if let Some(attempt) = &model.reboot.attempt {
-        return Err(Refusal::UnderWay(attempt.step()));
+    if let Some(step) = model.reboot.step() {
+        return Err(Refusal::UnderWay(step));
     }
     if model.outside.quitting().is_some() {
         return Err(Refusal::Quitting);
@@ -304,11 +308,10 @@ pub fn restart(model: &mut Model) {
 
 /// Resumes a session, which loses nothing and sends nothing, so it needs no review and no journal.
 fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) {
-    let mut attempt = Attempt::new(model, kind, cause);
+    let attempt = begin(model, kind, cause);
     attempt.replaced = replaced;
     attempt.approved = Some(Approval::Person);
     attempt.force = true;
-    model.reboot.attempt = Some(attempt);
     model.view.close_any();
     // An agent that has ended can lose nothing any more.
     let first = match kind {
@@ -321,13 +324,12 @@ fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced
 /// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had
 /// approved, the handoff has not arrived.
 pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: SessionId) {
-    let mut attempt = Attempt::new(model, Kind::Fresh, entry.cause);
+    let attempt = begin(model, Kind::Fresh, entry.cause);
     attempt.id = entry.reboot_id;
-    attempt.old = entry.old_session.unwrap_or(model.session.id);
+    attempt.old = entry.old_session.unwrap_or(attempt.old);
     attempt.new = new;
     attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
     attempt.approved = Some(Approval::Person);
-    model.reboot.attempt = Some(attempt);
     enter(model, Phase::starting());
 }
 
@@ -351,16 +353,11 @@ fn open_review(model: &mut Model) {
 
 /// Follows the agent to another session before anything was done: that session is ended now.
 pub fn moved(model: &mut Model) {
-    let session = model.session.id;
     let goes_on = model.reboot.let_client_go();
     model.emit_all(goes_on);
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.kind.is_reboot()
-        && attempt.is_harmless()
-    {
-        attempt.old = session;
-        trim::moved(model);
-    }
+    let moved = AttemptEvent::SessionMoved(model.session.id);
+    model.reboot.on(moved);
+    trim::moved(model);
 }
 
 /// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.
@@ -452,51 +449,20 @@ pub fn exited(model: &mut Model, exit: &Exit) -> bool {
     model.reboot.attempt.is_some()
 }
 
-/// Handles a timer of the reboot that has run out.
-pub fn timer(model: &mut Model, id: TimerId) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let proven = attempt.is_proven();
-    match (id, &mut attempt.phase) {
-        (TimerId::Verify(epoch), _) if epoch == attempt.epoch && !proven => verify_due(model),
-        (TimerId::WarmUp(epoch), Phase::Warming { due, .. }) if epoch == attempt.epoch => {
-            *due = true;
-        }
-        _ => {}
-    }
-}
-
-fn verify_due(model: &mut Model) {
+/// Handles a proof that has not come in time, by the timer of this epoch.
+pub fn verify_due(model: &mut Model, epoch: u64) {
     let waits = is_calm(model) && model.session.agent.prompt_box.is_present();
-    let is_typing = model.session.submission.is_before_enter();
-    let timeout = model.config.reboot.verify_timeout;
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
-        return model.reboot.on(AttemptEvent::StoppedInClient);
-    }
-    if attempt.kind == Kind::Trim && waits {
-        // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.
-        attempt.set_proof(Proof::Seen);
-        return;
-    }
-    if is_typing {
-        // The time begins with the Enter.
-        let timer = TimerId::Verify(attempt.epoch);
-        model.emit(Effect::SetTimer(timer, timeout));
-    } else if !attempt.is_overdue() {
-        attempt.set_proof(Proof::Overdue);
-        let what = match attempt.kind {
-            Kind::Trim => {
-                "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)"
-            }
-            _ => {
-                "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel"
-            }
-        };
-        model.error(what);
+    let is_typed = model.session.submission.is_before_enter();
+    let attempt = model.reboot.attempt.as_mut();
+    match attempt.and_then(|attempt| attempt.proof_is_late(epoch, waits, is_typed)) {
+        None => {}
+        Some(LateProof::Again) => model.emit(verify_timer(&model.config.reboot, epoch)),
+        Some(LateProof::Told(Kind::Trim)) => model.error(
+            "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)",
+        ),
+        Some(LateProof::Told(_)) => model.error(
+            "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel",
+        ),
     }
 }
 

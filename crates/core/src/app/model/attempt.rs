@@ -10,12 +10,12 @@ use pitstop_transcript::{SessionId, Tokens};
 use crate::{
     api::wire::AgentState,
     app::effect::Effect,
-    lineage::{RebootRecord, TrimRecord, journal::Step},
+    lineage::{Cause, RebootRecord, TrimRecord, journal::Step},
 };
 
 use super::{
     reboot::{
-        Approval, Attempt, Kind, LastLook, Launch, Phase, Prepared, Proof, Reboot, Replacing,
+        Approval, Attempt, Held, Kind, LastLook, Launch, Phase, Prepared, Proof, Reboot, Replacing,
     },
     unsent::OnDisk,
 };
@@ -60,6 +60,33 @@ pub(in crate::app) enum AttemptEvent<'a> {
     HandedOut(Option<OrderId>),
     /// The start of the process that belongs to the phase was ordered.
     StartOrdered,
+    /// The phase has come as far as this one, which is in the journal already.
+    GotOn(Phase),
+    /// Another way was taken, while nothing has been done in the one before.
+    WayTaken(Kind),
+    /// The running turn is to be interrupted.
+    Pushed,
+    /// `auto` waits no longer for the end of the running turn.
+    OutWaited,
+    /// A person has approved it from this device.
+    ApprovedFrom(&'a str),
+    /// The agent has gone to this session.
+    SessionMoved(SessionId),
+    /// The context is full: it is due at more than a good moment.
+    WindowFull,
+    /// The new agent could not take over for this reason: the old session is to be resumed.
+    RollsBack(String),
+    /// The delay of the warm-up prompt is over, by the timer of this epoch.
+    WarmUpDue(u64),
+}
+
+/// What follows from a proof that has not come in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum LateProof {
+    /// The time begins again, because the message is still being typed.
+    Again,
+    /// A person is told that a reboot of this kind is not confirmed.
+    Told(Kind),
 }
 
 impl Reboot {
@@ -67,22 +94,6 @@ impl Reboot {
     pub(in crate::app) fn on(&mut self, event: AttemptEvent) {
         if let Some(attempt) = &mut self.attempt {
             attempt.on(event);
-        }
-    }
-
-    /// Takes another way, while nothing has been done in the one before.
-    pub(in crate::app) const fn take_way(&mut self, kind: Kind) {
-        if let Some(attempt) = &mut self.attempt {
-            attempt.kind = kind;
-        }
-    }
-
-    /// Goes on within the phase that it is in, which is in the journal already.
-    pub(in crate::app) fn go_on(&mut self, phase: Phase) {
-        let attempt = self.attempt.as_mut();
-        let same = |one: &&mut Attempt| discriminant(&one.phase) == discriminant(&phase);
-        if let Some(attempt) = attempt.filter(same) {
-            attempt.phase = phase;
         }
     }
 
@@ -241,8 +252,68 @@ impl Attempt {
         }
     }
 
+    /// Has it answer a compaction of the client's, in which the client waits. The error is the step that it is in, if that is too far
+    /// or it answers one already.
+    pub(in crate::app) fn hold(&mut self, cause: Cause, held: Held) -> Result<(), Step> {
+        if !self.is_harmless() || !self.kind.is_reboot() || self.held.is_some() {
+            return Err(self.step());
+        }
+        self.kind = Kind::InPlace;
+        self.cause = cause;
+        self.held = Some(held);
+        Ok(())
+    }
+
+    /// Takes in that the time for the proof is over by the timer of this epoch, while the client `waits` for a prompt, or the message
+    /// `is_typed` still.
+    pub(in crate::app) fn proof_is_late(
+        &mut self,
+        epoch: u64,
+        waits: bool,
+        is_typed: bool,
+    ) -> Option<LateProof> {
+        if epoch != self.epoch || self.is_proven() {
+            return None;
+        }
+        if self.held.is_some() && matches!(self.phase, Phase::Replacing(_)) {
+            self.on(AttemptEvent::StoppedInClient);
+        } else if self.kind == Kind::Trim && waits {
+            // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.
+            self.set_proof(Proof::Seen);
+        } else if is_typed {
+            // The time begins with the Enter.
+            return Some(LateProof::Again);
+        } else if !self.is_overdue() {
+            self.set_proof(Proof::Overdue);
+            return Some(LateProof::Told(self.kind));
+        }
+        None
+    }
+
     fn on(&mut self, event: AttemptEvent) {
-        let begun = self.has_begun();
+        match event {
+            AttemptEvent::WayTaken(kind) => self.kind = kind,
+            AttemptEvent::Pushed => self.force = true,
+            AttemptEvent::CallBegun => self.force = false,
+            AttemptEvent::ApprovedFrom(device) => self.approved_from = Some(device.to_owned()),
+            AttemptEvent::DraftBeside(on_disk) => self.beside = on_disk,
+            AttemptEvent::RollsBack(why) => {
+                self.failure = Some(why);
+                self.beside = OnDisk::Nothing;
+            }
+            AttemptEvent::WindowFull if self.cause == Cause::Breakpoint => {
+                self.cause = Cause::Threshold;
+            }
+            AttemptEvent::SessionMoved(session) if self.kind.is_reboot() && self.is_harmless() => {
+                self.old = session;
+            }
+            event => self.on_in_phase(event),
+        }
+    }
+
+    /// Takes in a fact whose meaning depends on the phase.
+    fn on_in_phase(&mut self, event: AttemptEvent) {
+        let (begun, by_auto) = (self.has_begun(), self.is_by_auto());
         match (event, &mut self.phase) {
             (AttemptEvent::Gathered, Phase::Drafting { gathered }) => *gathered = true,
             // A different reboot, or none, means that this one was taken back meanwhile.
@@ -302,8 +373,6 @@ impl Attempt {
                 *look = LastLook::Pending;
                 self.outdated |= state == AgentState::Busy;
             }
-            (AttemptEvent::CallBegun, _) => self.force = false,
-            (AttemptEvent::DraftBeside(on_disk), _) => self.beside = on_disk,
             (AttemptEvent::HandedOut(order), Phase::Replacing(replacing)) => {
                 let overdue = false;
                 *replacing = Replacing::HandedOut { order, overdue };
@@ -312,6 +381,13 @@ impl Attempt {
                 }
             }
             (AttemptEvent::StartOrdered, phase) => phase.launched(Launch::Ordered),
+            (AttemptEvent::GotOn(next), phase) if discriminant(&next) == discriminant(phase) => {
+                *phase = next;
+            }
+            (AttemptEvent::OutWaited, Phase::Waiting { .. }) if by_auto => self.force = true,
+            (AttemptEvent::WarmUpDue(epoch), Phase::Warming { due, .. }) if epoch == self.epoch => {
+                *due = true;
+            }
             _ => {}
         }
     }

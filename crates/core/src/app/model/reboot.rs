@@ -112,6 +112,11 @@ impl Reboot {
         self.attempt.as_ref()?.held.as_ref()
     }
 
+    /// Returns the step of the reboot under way.
+    pub(in crate::app) fn step(&self) -> Option<Step> {
+        self.attempt.as_ref().map(Attempt::step)
+    }
+
     /// Returns the progress of the reboot under way while it is replacing the conversation.
     pub(in crate::app) const fn replacing(&self) -> Option<&Replacing> {
         match &self.attempt {
@@ -196,17 +201,8 @@ impl Reboot {
     }
 
     /// Has the running turn interrupted for the reboot under way.
-    pub(in crate::app) const fn interrupt_turn(&mut self) {
-        if let Some(attempt) = &mut self.attempt {
-            attempt.force = true;
-        }
-    }
-
-    /// Notes the device by which a person has approved the reboot under way.
-    pub(in crate::app) fn approved_from(&mut self, device: &str) {
-        if let Some(attempt) = &mut self.attempt {
-            attempt.approved_from = Some(device.to_owned());
-        }
+    pub(in crate::app) fn interrupt_turn(&mut self) {
+        self.on(AttemptEvent::Pushed);
     }
 }
 
@@ -703,6 +699,15 @@ impl Attempt {
     /// Reports whether a person has approved it.
     pub(in crate::app) fn is_by_person(&self) -> bool {
         self.approved == Some(Approval::Person)
+    }
+
+    /// Reports whether its way may still be fitted to what the agent does: it began by itself, and nobody has chosen a way.
+    pub(in crate::app) const fn may_change_way(&self) -> bool {
+        self.is_open()
+            && self.is_by_itself()
+            && self.approved.is_none()
+            && self.held.is_none()
+            && !self.is_chosen
     }
 
     /// Reports whether it began by itself.

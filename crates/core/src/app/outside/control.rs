@@ -18,7 +18,7 @@ use crate::app::{
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, blocked_by, is_editing, is_unattended, is_under_review},
-    model::{Focus, Model, Overlay},
+    model::{Focus, Model, Overlay, attempt::AttemptEvent},
     outside::report,
     reboot::{self, Approval, iteration, leave::leave, submit},
     refusal::Refusal,
@@ -69,7 +69,7 @@ fn given_from(model: &mut Model, device: &str, order: &Control, done: &Result<()
     model.view.log(&said, done.is_err(), now);
     let approves = matches!(order, Control::Approve | Control::ApproveAs(_));
     if approves && done.is_ok() {
-        model.reboot.approved_from(device);
+        model.reboot.on(AttemptEvent::ApprovedFrom(device));
     }
 }
 

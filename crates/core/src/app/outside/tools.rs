@@ -97,8 +97,8 @@ fn preview(model: &Model) -> String {
 
 /// Shows a person that the agent asks for a reboot. Who decides, and when, stays as it is.
 fn request_reboot(model: &mut Model, reason: &str) -> String {
-    if let Some(attempt) = &model.reboot.attempt {
-        return format!("a reboot is under way already: {}", attempt.step());
+    if let Some(step) = model.reboot.step() {
+        return format!("a reboot is under way already: {step}");
     }
     if reboot::wish(model).is_some() {
         return "you have asked already: go on working until the human decides".to_owned();

@@ -38,6 +38,7 @@ use crate::app::{
     },
     model::{
         Model, Overlay,
+        attempt::AttemptEvent,
         event_scratch::NoReboot,
         progress::state_of,
         reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
@@ -155,69 +156,87 @@ fn born_full(model: &Model) -> Option<Tokens> {
 
 /// Runs last in every event: judges an armed reboot by what is true now, and starts or stops the clock.
 pub fn after(model: &mut Model) {
-    if let Some(why) = void(model) {
-        return withdraw(model, why);
+    let ours = (model.reboot.attempt.as_ref()).filter(|attempt| is_ours(model, attempt));
+    match ours.map(|attempt| judge(model, attempt)) {
+        Some(Err(why)) => return withdraw(model, why),
+        Some(Ok(true)) => model.reboot.on(AttemptEvent::WindowFull),
+        Some(Ok(false)) | None => {}
     }
     on_the_fly::fit_way(model);
-    cut(model);
-    let Some(attempt) = &model.reboot.attempt else {
-        return;
-    };
-    let clock = attempt.clock();
+    if cuts(model) {
+        model.reboot.on(AttemptEvent::OutWaited);
+    }
+    let attempt = model.reboot.attempt.as_ref();
+    match attempt.and_then(|attempt| announcement(model, attempt)) {
+        Some(Announcement::Begins(delay)) => start_clock(model, delay),
+        Some(Announcement::Stops) => stop_clock(model),
+        Some(Announcement::Over) => go(model),
+        None => {}
+    }
+}
+
+/// A change of the announcement of a reboot.
+enum Announcement {
+    /// It begins, for this time.
+    Begins(Duration),
+    /// It stops, because no one sees it or a person is at the keyboard.
+    Stops,
+    /// It is over, or not needed: the reboot goes ahead.
+    Over,
+}
+
+/// Returns what becomes of the announcement now, if that changes.
+fn announcement(model: &Model, attempt: &Attempt) -> Option<Announcement> {
     if is_answer_due(model) || on_the_fly::is_due(model) {
-        return go(model);
+        return Some(Announcement::Over);
     }
-    match (clock, may_announce(model)) {
-        (None, true) => start_clock(model),
-        (Some(_), false) => model.reboot.go_on(Phase::Review { clock: None }),
-        (Some(clock), true) if clock.left(model).is_zero() && is_free(model) => go(model),
-        _ => {}
+    if !may_announce(model, attempt) {
+        return attempt.clock().map(|_| Announcement::Stops);
     }
+    let left = match attempt.clock() {
+        None => auto_delay(model, attempt.cause),
+        Some(clock) => clock.left(model),
+    };
+    if left.is_zero() {
+        return is_free(model).then_some(Announcement::Over);
+    }
+    attempt
+        .clock()
+        .is_none()
+        .then_some(Announcement::Begins(left))
 }
 
 /// Reports whether the reboot began by itself and nothing was done yet. A reboot that a person has asked for, has approved or is
 /// looking at is left to that person.
-fn is_ours(model: &Model) -> bool {
+fn is_ours(model: &Model, attempt: &Attempt) -> bool {
     model.view.overlay != Some(Overlay::Review)
-        && model.reboot.attempt.as_ref().is_some_and(|attempt| {
-            attempt.is_by_itself()
-                && attempt.is_harmless()
-                && attempt.approved != Some(Approval::Person)
-        })
+        && attempt.is_by_itself()
+        && attempt.is_harmless()
+        && !attempt.is_by_person()
 }
 
-/// Returns the reason that a reboot that has begun by itself is to be given up: its own reason has gone.
-fn void(model: &mut Model) -> Option<&'static str> {
-    if !is_ours(model) {
-        return None;
-    }
-    let figure = deciding_figure(model);
+/// Judges a reboot that has begun by itself: the error is the reason that it is to be given up, because its own reason has gone.
+/// Otherwise returns whether the context is full.
+fn judge(model: &Model, attempt: &Attempt) -> Result<bool, &'static str> {
     let (manual, paused) = (model.reboot.mode == RebootMode::Manual, model.reboot.paused);
-    let good = breakpoint::what(model).is_some();
-    let attempt = model.reboot.attempt.as_mut()?;
     // A run that begins a session for every turn does so in any mode.
     if paused || (manual && attempt.cause != Cause::Autopilot) {
-        return Some("automatic reboots are off");
+        return Err("automatic reboots are off");
     }
+    let figure = deciding_figure(model);
     let level = figure.as_ref().map(|figure| figure.level);
     let full = level >= Some(Level::Overflow);
     let used = figure.as_ref().map(|figure| figure.used);
     match attempt.cause {
-        Cause::Threshold => (!full).then_some("the context is not full any more"),
+        _ if full => Ok(true),
+        Cause::Threshold => Err("the context is not full any more"),
         // A finished piece of work is no good place to stop once something else has begun.
-        Cause::Breakpoint if full => {
-            attempt.cause = Cause::Threshold;
-            None
-        }
-        Cause::Breakpoint => {
-            let near = level >= Some(Level::Critical);
-            (!near || !good).then_some("the good moment has passed")
+        Cause::Breakpoint if level < Some(Level::Critical) || breakpoint::what(model).is_none() => {
+            Err("the good moment has passed")
         }
         // The client knows its limit better than we do: a lower figure than before means that there is room again.
-        Cause::ContextLimit => {
-            (!full && used < attempt.used).then_some("the context is not full any more")
-        }
-        _ => None,
+        Cause::ContextLimit if used < attempt.used => Err("the context is not full any more"),
+        _ => Ok(false),
     }
 }
 
@@ -235,7 +254,8 @@ pub(super) fn withdraw(model: &mut Model, why: &str) {
 /// Gives up what was armed, because the agent is in another session: it was about the one before, and so was what held reboots back.
 pub fn session_changed(model: &mut Model) {
     model.reboot.leave_session();
-    if is_ours(model) {
+    let attempt = model.reboot.attempt.as_ref();
+    if attempt.is_some_and(|attempt| is_ours(model, attempt)) {
         return withdraw(model, "the agent is in another session");
     }
     super::moved(model);
@@ -243,22 +263,16 @@ pub fn session_changed(model: &mut Model) {
 
 /// Withdraws an armed reboot that began by itself when the agent's process has ended: what is to be done is decided again.
 pub(super) fn agent_ended(model: &mut Model) {
+    let attempt = model.reboot.attempt.as_ref();
+    let ours = attempt.is_some_and(|one| is_ours(model, one) && one.approved.is_none());
     // A run goes on in the next session.
-    let ours = model.autopilot.is_none()
-        && model.view.overlay != Some(Overlay::Review)
-        && model.reboot.attempt.as_ref().is_some_and(|attempt| {
-            attempt.is_by_itself() && attempt.is_harmless() && attempt.approved.is_none()
-        });
-    if ours {
+    if ours && model.autopilot.is_none() {
         withdraw(model, "the agent has ended");
     }
 }
 
 /// Reports whether a reboot goes ahead by itself once a person has had the time to refuse, and they can see that.
-fn may_announce(model: &Model) -> bool {
-    let Some(attempt) = &model.reboot.attempt else {
-        return false;
-    };
+fn may_announce(model: &Model, attempt: &Attempt) -> bool {
     let announced = attempt.is_by_itself()
         && is_under_review(model)
         && attempt.held.is_none()
@@ -271,24 +285,21 @@ fn may_announce(model: &Model) -> bool {
     announced && seen && !at_keyboard
 }
 
-fn start_clock(model: &mut Model) {
-    let Some(cause) = model.reboot.attempt.as_ref().map(|attempt| attempt.cause) else {
-        return;
-    };
-    let delay = auto_delay(model, cause);
-    if delay.is_zero() {
-        if is_free(model) {
-            go(model);
-        }
-        return;
-    }
+fn start_clock(model: &mut Model, delay: Duration) {
     let at = model.now.since_start.saturating_add(delay);
     let epoch = model.next_epoch();
     let clock = Some(Clock { at, epoch });
-    model.reboot.go_on(Phase::Review { clock });
+    model
+        .reboot
+        .on(AttemptEvent::GotOn(Phase::Review { clock }));
     model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
     // The turns for which it has waited belong in the summary.
     summary::refresh(model);
+}
+
+fn stop_clock(model: &mut Model) {
+    let stopped = Phase::Review { clock: None };
+    model.reboot.on(AttemptEvent::GotOn(stopped));
 }
 
 /// Sets the timer again when the clock has moved on.
@@ -306,19 +317,8 @@ pub fn tick(model: &mut Model, epoch: u64) {
 
 /// Goes ahead, because the time in which a person could refuse is over.
 fn go(model: &mut Model) {
-    model.reboot.go_on(Phase::Review { clock: None });
+    stop_clock(model);
     if let Err(why) = approve(model, Approval::Auto) {
         tracing::info!(%why, "an automatic reboot cannot go ahead");
-    }
-}
-
-/// Cuts the turn for a reboot that `auto` has approved, once it is time for that.
-fn cut(model: &mut Model) {
-    let cuts = cuts(model);
-    if let Some(attempt) = &mut model.reboot.attempt
-        && attempt.approved == Some(Approval::Auto)
-        && matches!(attempt.phase, Phase::Waiting { .. })
-    {
-        attempt.force |= cuts;
     }
 }

@@ -21,8 +21,9 @@ use pitstop_agent::bridge::{Decision, QuestionId, Trigger};
 use pitstop_transcript::SessionId;
 
 use super::{
-    Approval, Attempt, Kind, approve,
+    Approval, Kind, approve,
     automatic::breaker,
+    begin,
     steps::{self, End, enter},
 };
 use crate::app::{
@@ -95,27 +96,20 @@ fn hold(
         answered: false,
     };
     if let Some(attempt) = &mut model.reboot.attempt {
-        if !attempt.is_harmless() || !attempt.kind.is_reboot() || attempt.held.is_some() {
-            return Err(Refusal::UnderWay(attempt.step()));
-        }
-        attempt.kind = Kind::InPlace;
-        attempt.cause = cause;
-        attempt.held = Some(held);
+        attempt.hold(cause, held).map_err(Refusal::UnderWay)?;
         model.emit(timer);
-    } else {
-        if cause == Cause::Compaction
-            && answers_at_once(model)
-            && let Some(breaker) = breaker(model)
-        {
-            return Err(Refusal::NoAutomatic(breaker));
-        }
-        let mut attempt = Attempt::new(model, Kind::InPlace, cause);
-        attempt.held = Some(held);
-        model.reboot.attempt = Some(attempt);
-        model.reboot.failure = None;
-        model.emit(timer);
-        enter(model, Phase::Armed);
+        return Ok(());
     }
+    if cause == Cause::Compaction
+        && answers_at_once(model)
+        && let Some(breaker) = breaker(model)
+    {
+        return Err(Refusal::NoAutomatic(breaker));
+    }
+    begin(model, Kind::InPlace, cause).held = Some(held);
+    model.reboot.failure = None;
+    model.emit(timer);
+    enter(model, Phase::Armed);
     Ok(())
 }
 

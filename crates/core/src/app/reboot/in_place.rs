@@ -21,7 +21,7 @@ use pitstop_agent::{
 
 use super::{
     on_the_fly,
-    steps::{End, Next, behind_draft, enter, follow, verify_timer, waiting},
+    steps::{self, End, Next, behind_draft, enter, follow, verify_timer, waiting},
     submit,
 };
 use crate::app::{
@@ -63,7 +63,7 @@ pub(super) fn configured_way(model: &Model) -> (Kind, Option<String>) {
 
 /// Takes this way, and tells the person the reason that it is not done in place.
 pub(super) fn take_way(model: &mut Model, way: Kind, why: Option<String>) {
-    model.reboot.take_way(way);
+    model.reboot.on(AttemptEvent::WayTaken(way));
     if let Some(why) = why {
         model.info(format!(
             "no reboot in place: {why}; a fresh session instead"
@@ -117,7 +117,7 @@ pub(super) fn replacing(model: &Model, attempt: &Attempt, now: &Replacing) -> Op
     match now {
         Replacing::Pending => Some(begin(model, attempt)),
         Replacing::Refused(why) => Some(refused(model, attempt, why)),
-        Replacing::Gone(why) => Some(Next::RollBack(why.clone())),
+        Replacing::Gone(why) => Some(steps::give_up(model, attempt, why)),
         // The turn's end may have come before the answer to the order.
         Replacing::AwaitsStep { order, .. } if !turn_runs(model) => {
             Some(on_the_fly::unasked(model, attempt, *order))
@@ -180,7 +180,8 @@ fn fail(why: &str) -> Next {
 /// Gives the client's own side the order to replace the conversation.
 pub(super) fn give_order(model: &mut Model, order: BridgeOrder) {
     let id = model.order(Purpose::Replace, order, ANSWERED_WITHIN);
-    model.reboot.go_on(Phase::Replacing(Replacing::Ordered(id)));
+    let ordered = Phase::Replacing(Replacing::Ordered(id));
+    model.reboot.on(AttemptEvent::GotOn(ordered));
 }
 
 /// Takes note that the client has the text.

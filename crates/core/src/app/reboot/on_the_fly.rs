@@ -24,6 +24,7 @@ use crate::app::{
     facts::{is_under_review, on_the_fly_refusal, turn_runs},
     model::{
         Model,
+        attempt::AttemptEvent,
         orders::Purpose,
         reboot::{LastLook, Phase, RebootOutcome, Replacing, Revoked},
         unsent::OnDisk,
@@ -42,21 +43,16 @@ pub const PASSED_OVER: &str = "managed settings keep pitstop from answering comp
 /// Changes the way of a reboot that begins by itself to fit what the agent does now, until a person has chosen one or it is approved.
 pub(super) fn fit_way(model: &mut Model) {
     let possible = on_the_fly_refusal(model).is_none();
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
+    let attempt = model.reboot.attempt.as_ref();
+    let kind = attempt
+        .filter(|one| one.may_change_way())
+        .map(|one| one.kind);
+    let (way, why) = match (kind, possible) {
+        (Some(Kind::Fresh | Kind::InPlace), true) => (Kind::OnTheFly, None),
+        (Some(Kind::OnTheFly), false) => in_place::configured_way(model),
+        _ => return,
     };
-    let open = attempt.is_open() && attempt.approved.is_none() && attempt.held.is_none();
-    if !open || attempt.is_chosen || !attempt.is_by_itself() {
-        return;
-    }
-    match (attempt.kind, possible) {
-        (Kind::Fresh | Kind::InPlace, true) => attempt.kind = Kind::OnTheFly,
-        (Kind::OnTheFly, false) => {
-            let (way, why) = in_place::configured_way(model);
-            in_place::take_way(model, way, why);
-        }
-        _ => {}
-    }
+    in_place::take_way(model, way, why);
 }
 
 /// Reports whether it is approved now, without asking a person.
@@ -158,9 +154,8 @@ fn give_up(model: &mut Model, why: &str) {
     model.session.agent.leave_unanswered(why);
     restore_trigger(model);
     model.emit_all(awaited(model).map(Effect::RevokeOrder));
-    model
-        .reboot
-        .go_on(Phase::Replacing(Replacing::Refused(why.to_owned())));
+    let refused = Phase::Replacing(Replacing::Refused(why.to_owned()));
+    model.reboot.on(AttemptEvent::GotOn(refused));
 }
 
 fn restore_trigger(model: &mut Model) {

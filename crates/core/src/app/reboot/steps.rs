@@ -75,8 +75,9 @@ pub(super) enum Next {
     Paste(NewAgent, Handoff),
     /// The warm-up prompt is given.
     WarmUp,
-    /// The new agent cannot take over, for this reason.
-    RollBack(String),
+    /// The new agent cannot take over for this reason. The record is for the iteration that it has begun, if there is one; the last is
+    /// what was kept on disk of the prompt box.
+    RollBack(String, Option<Box<RebootRecord>>, OnDisk),
     /// The session that was to end is resumed.
     Resume(SessionId),
     /// The reboot ends.
@@ -117,7 +118,7 @@ fn next(model: &Model, attempt: &Attempt) -> Option<Next> {
         },
         Phase::Waiting { look, draft } => wait(model, attempt, *look, draft),
         Phase::Ending => end_old_agent(model, attempt),
-        Phase::Starting { copying, agent } => starting(attempt, *copying, agent),
+        Phase::Starting { copying, agent } => starting(model, attempt, *copying, agent),
         Phase::Delivering(agent) => deliver(model, attempt, agent),
         Phase::Replacing(now) => in_place::replacing(model, attempt, now),
         Phase::Verifying(agent) => verify(model, attempt, agent),
@@ -143,7 +144,7 @@ pub(super) fn follow(model: &mut Model, next: Option<Next>) {
     match next {
         Next::Enter(phase) => enter(model, phase),
         Next::GoOn(phase, order) => {
-            model.reboot.go_on(phase);
+            model.reboot.on(AttemptEvent::GotOn(phase));
             model.emit_all(order);
         }
         Next::Note(event, effects) => {
@@ -176,7 +177,7 @@ pub(super) fn follow(model: &mut Model, next: Option<Next>) {
         Next::Start(attempt) => start(model, &attempt),
         Next::Paste(agent, handoff) => paste(model, agent, handoff),
         Next::WarmUp => warm_up(model),
-        Next::RollBack(why) => roll_back(model, why),
+        Next::RollBack(why, record, beside) => roll_back(model, why, record, beside),
         Next::Resume(old) => resume(model, old),
         Next::End(how) => end(model, how),
     }
@@ -344,9 +345,9 @@ fn end_old_agent(model: &Model, attempt: &Attempt) -> Option<Next> {
     }
 }
 
-fn starting(attempt: &Attempt, copying: bool, agent: &NewAgent) -> Option<Next> {
+fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -> Option<Next> {
     match &agent.launch {
-        Launch::Failed(why) => Some(Next::RollBack(why.clone())),
+        Launch::Failed(why) => Some(give_up(model, attempt, why)),
         _ if attempt.is_copying() => (!copying).then(|| {
             let (copying, agent) = (true, agent.clone());
             let order = attempt.copy_order();
@@ -424,7 +425,7 @@ fn is_pasted(model: &Model, attempt: &Attempt) -> bool {
 /// Delivers the message, once the new agent can take it.
 fn deliver(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
     if let Launch::Failed(why) = &agent.launch {
-        return Some(Next::RollBack(why.clone()));
+        return Some(give_up(model, attempt, why));
     }
     if !is_pasted(model, attempt) {
         return Some(Next::Enter(Phase::Verifying(agent.clone())));
@@ -452,7 +453,7 @@ fn verify(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
     match &agent.launch {
         // An agent that ends behind its proof has taken over, except where its session is resumed with the handoff in it.
         Launch::Failed(why) if attempt.kind.replaces() || !verified => {
-            Some(Next::RollBack(why.clone()))
+            Some(give_up(model, attempt, why))
         }
         _ if !verified => None,
         _ if model.config.reboot.warmup_prompt.is_none() => {
@@ -474,23 +475,27 @@ fn warm_up(model: &mut Model) {
     }
 }
 
-/// Resumes the old session, because the new agent could not take over.
-fn roll_back(model: &mut Model, why: String) {
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
+/// Returns what follows if the new agent cannot take over, for this reason.
+pub(super) fn give_up(model: &Model, attempt: &Attempt, why: &str) -> Next {
+    let why = why.to_owned();
     if !attempt.kind.is_reboot() {
-        return end(model, End::NotStarted(why));
+        return Next::End(End::NotStarted(why));
     }
-    attempt.failure = Some(why);
-    let beside = std::mem::take(&mut attempt.beside);
     // Its conversation was replaced already, and the session is resumed with that.
     let is_replaced = attempt.kind.replaces() && attempt.has_begun();
-    if let Some(current) = model.lineage.current_mut().filter(|_| is_replaced) {
-        let preserved = &model.draft.preserved;
-        current.reboot = Some(attempt.record(model.session.id, preserved, model.now));
-    }
+    let (session, preserved) = (model.session.id, &model.draft.preserved);
+    let record = is_replaced.then(|| Box::new(attempt.record(session, preserved, model.now)));
+    let beside = attempt.beside.clone();
+    Next::RollBack(why, record, beside)
+}
+
+/// Resumes the old session, because the new agent could not take over.
+fn roll_back(model: &mut Model, why: String, record: Option<Box<RebootRecord>>, beside: OnDisk) {
+    model.reboot.on(AttemptEvent::RollsBack(why));
     unsent::outlives(model, beside);
+    if let (Some(record), Some(current)) = (record, model.lineage.current_mut()) {
+        current.reboot = Some(*record);
+    }
     close_iteration(model, EndReason::Crash);
     enter(model, Phase::RollingBack(Launch::Pending));
 }
