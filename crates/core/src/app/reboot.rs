@@ -73,7 +73,7 @@ use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner, wish};
 pub use steps::advance;
-use steps::{End, end, enter, verify_timer, waiting};
+use steps::{End, end, enter, follow, verify_timer, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -424,9 +424,9 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     if !defer {
         model.scratch.taken_over = Some("your cancel");
     }
-    if model.reboot.attempt.is_some() && !on_the_fly::take_back(model, outcome) {
-        end(model, End::Unfinished(outcome, None));
-    }
+    let attempt = model.reboot.attempt.as_ref();
+    let next = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
+    follow(model, next);
     Ok(())
 }
 

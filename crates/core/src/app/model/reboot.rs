@@ -117,22 +117,6 @@ impl Reboot {
         self.attempt.as_ref().map(Attempt::step)
     }
 
-    /// Returns the progress of the reboot under way while it is replacing the conversation.
-    pub(in crate::app) const fn replacing(&self) -> Option<&Replacing> {
-        match &self.attempt {
-            Some(Attempt {
-                phase: Phase::Replacing(now),
-                ..
-            }) => Some(now),
-            _ => None,
-        }
-    }
-
-    /// Returns the message of the reboot under way, once it is fixed.
-    pub(in crate::app) fn message(&self) -> Option<&Handoff> {
-        self.attempt.as_ref()?.handoff.as_ref()
-    }
-
     /// Forgets what kept reboots from beginning and what a person was called for, since that was about the previous session.
     pub(in crate::app) fn leave_session(&mut self) {
         self.let_begin();
@@ -687,6 +671,14 @@ impl Attempt {
     pub(in crate::app) const fn clock(&self) -> Option<Clock> {
         match self.phase {
             Phase::Review { clock } => clock,
+            _ => None,
+        }
+    }
+
+    /// Returns the order by which the client is to ask at its next step, while it has not.
+    pub(in crate::app) const fn awaited_order(&self) -> Option<OrderId> {
+        match self.phase {
+            Phase::Replacing(Replacing::AwaitsStep { order, .. }) => Some(order),
             _ => None,
         }
     }

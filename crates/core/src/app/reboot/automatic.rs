@@ -25,7 +25,7 @@ use pitstop_transcript::Tokens;
 
 use super::{
     Approval, approve, on_the_fly, request,
-    steps::{End, end},
+    steps::follow,
     timing::{cuts, is_answer_due, is_free, refused},
 };
 use crate::app::{
@@ -243,10 +243,9 @@ fn judge(model: &Model, attempt: &Attempt) -> Result<bool, &'static str> {
 /// Gives up a reboot that began by itself.
 pub(super) fn withdraw(model: &mut Model, why: &str) {
     model.note(&format!("the reboot is no longer due: {why}"));
-    if on_the_fly::take_back(model, RebootOutcome::Withdrawn) {
-        return;
-    }
-    end(model, End::Unfinished(RebootOutcome::Withdrawn, None));
+    let attempt = model.reboot.attempt.as_ref();
+    let next = attempt.map(|one| on_the_fly::take_back(one, RebootOutcome::Withdrawn));
+    follow(model, next);
     // Nothing went wrong.
     model.reboot.failure = None;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{api::wire::CacheReport, config::RebootMode, guard::Level, lineage::journal::Step};
 
-use super::{Attempt, on_the_fly, timing::is_free};
+use super::{Attempt, timing::is_free};
 use crate::app::{
     cold_cache,
     facts::{Block, answer_left, blocked_by, is_editing, is_quiet},
@@ -72,7 +72,7 @@ fn unbegun(model: &Model) -> Option<Banner> {
 }
 
 fn under_way(model: &Model, attempt: &Attempt) -> Option<Banner> {
-    if on_the_fly::awaited(model).is_some() {
+    if attempt.awaited_order().is_some() {
         return Some(Banner::AwaitsStep);
     }
     match attempt.step() {

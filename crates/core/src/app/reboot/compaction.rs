@@ -24,16 +24,16 @@ use super::{
     Approval, Kind, approve,
     automatic::breaker,
     begin,
-    steps::{self, End, enter},
+    steps::{End, Next, end, enter},
 };
 use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::{answer_left, answers_at_once, held as undecided, is_forced},
     model::{
-        Model, Overlay,
+        Model,
         attempt::AttemptEvent,
-        reboot::{Held, Phase, RebootOutcome},
+        reboot::{Attempt, Held, Phase},
     },
     refusal::Refusal,
 };
@@ -142,30 +142,22 @@ pub fn timer(model: &mut Model, epoch: u64) {
         return;
     }
     if model.config.guard.unanswered == Unanswered::Client {
-        model.info("no answer in time: the compaction is left to the client");
-        return end(model);
+        let notice = "no answer in time: the compaction is left to the client";
+        return end(model, End::LeftToClient(Some(notice)));
     }
     if let Err(why) = approve(model, Approval::Auto) {
         model.error(format!("the compaction is left to the client: {why}"));
-        end(model);
+        end(model, End::LeftToClient(None));
     }
 }
 
-/// Ends the attempt, after which the client goes on.
-fn end(model: &mut Model) {
-    model.view.close(Overlay::Review);
-    let why = Some("left to the client".to_owned());
-    steps::end(model, End::Unfinished(RebootOutcome::Failed, why));
-}
-
-/// Handles the stop of a turn in which the client compacts, and of the compaction with it.
-pub fn turn_aborted(model: &mut Model) {
-    match model.reboot.held().map(|held| held.answered) {
-        None => {}
-        Some(false) => {
-            model.info("the compaction was stopped in the client: nothing was changed");
-            end(model);
-        }
-        Some(true) => model.reboot.on(AttemptEvent::StoppedInClient),
-    }
+/// Returns what follows from the stop of a turn in which the client compacts, and of the compaction with it.
+pub(super) fn turn_aborted(attempt: &Attempt) -> Option<Next> {
+    let held = attempt.held.as_ref()?;
+    Some(if held.answered {
+        Next::Note(AttemptEvent::StoppedInClient, Vec::new())
+    } else {
+        let notice = "the compaction was stopped in the client: nothing was changed";
+        Next::End(End::LeftToClient(Some(notice)))
+    })
 }

@@ -13,20 +13,19 @@
 
 use std::time::Duration;
 
-use crate::{api::wire::AgentState, config::RebootWay};
+use crate::{api::wire::AgentState, config::RebootWay, lineage::Cause};
 use pitstop_agent::{
     AgentEvent, StartSource,
     bridge::{BridgeOrder, OrderId, Outcome, ReplaceWhen},
 };
 
 use super::{
-    on_the_fly,
+    compaction, on_the_fly,
     steps::{self, End, Next, behind_draft, enter, follow, verify_timer, waiting},
     submit,
 };
 use crate::app::{
     effect::Effect,
-    event::TranscriptFacts,
     facts::{
         end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
         replace_refusal, turn_runs,
@@ -184,57 +183,95 @@ pub(super) fn give_order(model: &mut Model, order: BridgeOrder) {
     model.reboot.on(AttemptEvent::GotOn(ordered));
 }
 
-/// Takes note that the client has the text.
-pub fn handed_out(model: &mut Model, id: OrderId) {
-    let ours = match model.reboot.replacing() {
-        Some(
+/// What the client tells while its conversation is replaced, or is to be.
+#[derive(Clone, Copy, Debug)]
+pub enum ReplaceEvent<'a> {
+    /// It has the text of this order.
+    HandedOut(OrderId),
+    /// Our order has ended.
+    OrderEnded(&'a EndedOrder),
+    /// This order was revoked: in time, if true, before the client had the text.
+    Revoked(OrderId, bool),
+    /// A hook was called for this event.
+    HookSeen(&'a AgentEvent),
+    /// There is a sign that the conversation is replaced.
+    Compacted,
+    /// A tool of the main turn has run.
+    ToolEnded,
+    /// The client compacts without asking.
+    PassedOver,
+    /// The turn was stopped, and a compaction in it.
+    TurnAborted,
+}
+
+/// Takes in what the client tells.
+pub fn on(model: &mut Model, event: ReplaceEvent) {
+    let attempt = model.reboot.attempt.as_ref();
+    let next = attempt.map(|attempt| judge(model, attempt, event));
+    follow(model, next.unwrap_or_default());
+}
+
+fn judge(model: &Model, attempt: &Attempt, event: ReplaceEvent) -> Vec<Next> {
+    let next = match event {
+        ReplaceEvent::OrderEnded(ended) => return order_ended(attempt, ended),
+        ReplaceEvent::HandedOut(id) => {
+            is_with_client(attempt, id).then(|| await_sign(model, attempt, id))
+        }
+        ReplaceEvent::Revoked(id, in_time) => revoked(model, attempt, id, in_time),
+        ReplaceEvent::HookSeen(event) if !is_sign(attempt, event) => None,
+        ReplaceEvent::HookSeen(_) | ReplaceEvent::Compacted => replaced(attempt),
+        ReplaceEvent::ToolEnded => on_the_fly::tool_ended(attempt),
+        ReplaceEvent::PassedOver => on_the_fly::passed_over(attempt),
+        ReplaceEvent::TurnAborted => compaction::turn_aborted(attempt),
+    };
+    next.into_iter().collect()
+}
+
+/// Reports whether the client's own side has this order, and is not known to have the text.
+fn is_with_client(attempt: &Attempt, id: OrderId) -> bool {
+    match attempt.phase {
+        Phase::Replacing(
             Replacing::Ordered(order)
             | Replacing::AwaitsStep { order, .. }
             | Replacing::Revoking { order, .. },
-        ) => *order == id,
+        ) => order == id,
         _ => false,
-    };
-    if ours {
-        await_sign(model, id);
     }
 }
 
 /// Waits for a sign or the proof, the only things that are still to come.
-fn await_sign(model: &mut Model, order: OrderId) {
-    model.reboot.on(AttemptEvent::HandedOut(Some(order)));
-    let attempt = model.reboot.attempt.as_ref();
-    let timer = attempt.map(|one| verify_timer(&model.config.reboot, one.epoch));
-    model.emit_all(timer);
+fn await_sign(model: &Model, attempt: &Attempt, order: OrderId) -> Next {
+    let timer = verify_timer(&model.config.reboot, attempt.epoch);
+    Next::Note(AttemptEvent::HandedOut(Some(order)), vec![timer])
 }
 
-/// Handles the end of the order.
-pub fn order_ended(model: &mut Model, ended: &EndedOrder) {
-    let now = model.reboot.replacing();
-    let next = now.and_then(|now| follow_order(now, ended));
-    follow(model, next);
-    if ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false }) {
-        type_command(model);
+fn order_ended(attempt: &Attempt, ended: &EndedOrder) -> Vec<Next> {
+    let mut next: Vec<_> = follow_order(attempt, ended).into_iter().collect();
+    let begins = ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false });
+    let goes_on = !matches!(next.first(), Some(Next::End(_)));
+    if let Some(handoff) = attempt.handoff.as_ref().filter(|_| begins && goes_on) {
+        next.push(Next::TypeCommand(format!(
+            "/{COMMAND} {}",
+            handoff.marker.nonce
+        )));
     }
+    next
 }
 
 /// Begins the turn after the handoff by typing its command, as a person would.
-fn type_command(model: &mut Model) {
-    let Some(handoff) = model.reboot.message() else {
-        return;
-    };
-    let command = format!("/{COMMAND} {}", handoff.marker.nonce);
-    if let Err(why) = submit::submit(model, &command) {
+pub(super) fn type_command(model: &mut Model, command: &str) {
+    if let Err(why) = submit::submit(model, command) {
         model.error(format!(
             "the conversation is replaced, and waits for a prompt of yours: {why}"
         ));
     }
 }
 
-fn follow_order(now: &Replacing, ended: &EndedOrder) -> Option<Next> {
+fn follow_order(attempt: &Attempt, ended: &EndedOrder) -> Option<Next> {
     let id = ended.id;
-    let handed_out = match now {
-        Replacing::Ordered(order) if *order == id => false,
-        Replacing::HandedOut { order, .. } if *order == Some(id) => true,
+    let handed_out = match attempt.phase {
+        Phase::Replacing(Replacing::Ordered(order)) if order == id => false,
+        Phase::Replacing(Replacing::HandedOut { order, .. }) if order == Some(id) => true,
         _ => return None,
     };
     match &ended.end {
@@ -244,7 +281,7 @@ fn follow_order(now: &Replacing, ended: &EndedOrder) -> Option<Next> {
                 "the client has summarized its conversation itself, and the handoff is not in it";
             Some(Next::End(End::Refused(why.to_owned())))
         }
-        OrderEnd::Answered(Outcome::Replaced { .. }) => Some(Next::Replaced),
+        OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(attempt),
         OrderEnd::Answered(Outcome::Lowered) => (!handed_out).then(|| on_the_fly::lowered(id)),
         // The cause is Esc in the middle of it, or a turn or a dialog in its way.
         OrderEnd::Answered(Outcome::Failed(why)) => Some(fail(why)),
@@ -262,59 +299,42 @@ fn follow_order(now: &Replacing, ended: &EndedOrder) -> Option<Next> {
     }
 }
 
-/// Handles an order that was revoked before the client had the text, or could not be any more.
-pub fn revoked(model: &mut Model, id: OrderId, in_time: bool) {
-    let then = match model.reboot.replacing() {
-        Some(Replacing::Revoking { order, then }) if *order == id => *then,
-        _ => return,
+/// Returns what follows from an order that was revoked before the client had the text, or could not be any more.
+fn revoked(model: &Model, attempt: &Attempt, id: OrderId, in_time: bool) -> Option<Next> {
+    let then = match attempt.phase {
+        Phase::Replacing(Replacing::Revoking { order, then }) if order == id => then,
+        _ => return None,
     };
-    match then {
-        _ if !in_time => await_sign(model, id),
-        Revoked::Refused => follow(model, Some(fail("the client has not begun in time"))),
-        Revoked::Armed => {
-            let next = on_the_fly::announce(model);
-            follow(model, Some(next));
-        }
-        Revoked::Ends(outcome) => on_the_fly::taken_back(model, outcome),
-    }
+    Some(match then {
+        _ if !in_time => await_sign(model, attempt, id),
+        Revoked::Refused => fail("the client has not begun in time"),
+        Revoked::Armed => on_the_fly::announce(model),
+        Revoked::Ends(outcome) => Next::End(End::TakenBack(outcome)),
+    })
 }
 
-/// Checks whether a hook is a sign that the conversation is replaced.
-pub fn hook_seen(model: &mut Model, event: &AgentEvent) {
-    let handoff = model.reboot.message();
-    let is_sign = match event {
+/// Reports whether a hook is a sign that the conversation is replaced.
+fn is_sign(attempt: &Attempt, event: &AgentEvent) -> bool {
+    match event {
         AgentEvent::Compacted { .. } => true,
         AgentEvent::SessionStarted { source, .. } => *source == StartSource::Compact,
         AgentEvent::PromptSubmitted { prompt, .. } => {
+            let handoff = attempt.handoff.as_ref();
             handoff.is_some_and(|handoff| is_go(prompt, &handoff.marker.nonce))
         }
         _ => false,
-    };
-    if is_sign {
-        replaced(model);
     }
 }
 
-/// Takes one more boundary in the transcript as the sign that the conversation is replaced.
-pub fn transcript_read(model: &mut Model, facts: &TranscriptFacts) {
-    let before = &model.session.transcript;
-    if before.whole && facts.whole && facts.compactions > before.compactions {
-        replaced(model);
-    }
+/// Returns what follows from a sign that the conversation is replaced.
+fn replaced(attempt: &Attempt) -> Option<Next> {
+    let text = attempt.handoff.as_ref().map(|one| one.text.clone());
+    matches!(attempt.phase, Phase::Replacing(Replacing::HandedOut { .. }))
+        .then_some(Next::Replaced(attempt.cause, text))
 }
 
-/// Begins the next iteration, because the conversation is replaced.
-pub fn replaced(model: &mut Model) {
-    let Some(Attempt {
-        phase: Phase::Replacing(Replacing::HandedOut { .. }),
-        cause,
-        handoff,
-        ..
-    }) = &model.reboot.attempt
-    else {
-        return;
-    };
-    let (cause, text) = (*cause, handoff.as_ref().map(|one| one.text.clone()));
+/// Begins the next iteration, because the conversation is replaced by this text.
+pub(super) fn begin_iteration(model: &mut Model, cause: Cause, text: Option<String>) {
     close_iteration(model, end_reason(model));
     open_in_place(model, cause);
     let iteration = model.session.iteration();

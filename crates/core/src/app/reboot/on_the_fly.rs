@@ -16,7 +16,7 @@ use pitstop_agent::bridge::{BridgeOrder, OrderId};
 
 use super::{
     Attempt, Kind, in_place,
-    steps::{End, Next, behind_draft, end, follow, waiting},
+    steps::{End, Next, behind_draft, waiting},
     timing,
 };
 use crate::app::{
@@ -109,10 +109,7 @@ pub(super) fn unasked(model: &Model, attempt: &Attempt, order: OrderId) -> Next 
 /// Returns the order by which the client is to ask at its next step, while it has not.
 #[must_use]
 pub fn awaited(model: &Model) -> Option<OrderId> {
-    match model.reboot.attempt.as_ref()?.phase {
-        Phase::Replacing(Replacing::AwaitsStep { order, .. }) => Some(order),
-        _ => None,
-    }
+    model.reboot.attempt.as_ref()?.awaited_order()
 }
 
 /// Reports whether the client's trigger may be where our order has put it, and not where the client has it.
@@ -126,62 +123,50 @@ pub fn has_lowered_trigger(model: &Model) -> bool {
 }
 
 /// Counts a tool of the main turn that has run: a client that goes on step by step and does not ask never will.
-pub fn tool_ended(model: &mut Model) {
-    let Some(Attempt {
-        phase: Phase::Replacing(Replacing::AwaitsStep { calls, .. }),
-        ..
-    }) = &mut model.reboot.attempt
-    else {
-        return;
+pub(super) fn tool_ended(attempt: &Attempt) -> Option<Next> {
+    let Phase::Replacing(Replacing::AwaitsStep { order, calls }) = attempt.phase else {
+        return None;
     };
-    *calls += 1;
-    if *calls == CALLS_UNASKED {
-        give_up(model, "the client has not asked at its next steps");
+    let calls = calls + 1;
+    if calls == CALLS_UNASKED {
+        let why = "the client has not asked at its next steps";
+        return Some(Next::LeaveUnanswered(order, why));
     }
+    let awaits = Replacing::AwaitsStep { order, calls };
+    Some(Next::GoOn(Phase::Replacing(awaits), None))
 }
 
-/// Gives up this way because the client compacts without asking: its compaction is held back, and this way is not taken again in
-/// its process.
-pub fn passed_over(model: &mut Model) {
-    if awaited(model).is_some() {
-        give_up(model, PASSED_OVER);
-    } else {
-        model.session.agent.leave_unanswered(PASSED_OVER);
-    }
+/// Gives up this way because the client compacts without asking.
+pub(super) fn passed_over(attempt: &Attempt) -> Option<Next> {
+    let order = attempt.awaited_order()?;
+    Some(Next::LeaveUnanswered(order, PASSED_OVER))
 }
 
-fn give_up(model: &mut Model, why: &str) {
+/// Takes an order back because the client does not ask: this way is not taken again in its process.
+pub(super) fn leave_unanswered(model: &mut Model, order: OrderId, why: &str) {
     model.session.agent.leave_unanswered(why);
     restore_trigger(model);
-    model.emit_all(awaited(model).map(Effect::RevokeOrder));
+    model.emit(Effect::RevokeOrder(order));
     let refused = Phase::Replacing(Replacing::Refused(why.to_owned()));
     model.reboot.on(AttemptEvent::GotOn(refused));
 }
 
-fn restore_trigger(model: &mut Model) {
+/// Has the client set its trigger back.
+pub(super) fn restore_trigger(model: &mut Model) {
     let order = BridgeOrder::RestoreTrigger;
     model.order(Purpose::Trigger, order, RESTORED_WITHIN);
 }
 
-/// Takes the reboot back while the client is to ask at its next step; returns whether it is: then the reboot ends with this outcome
-/// once it is known that the client has not asked.
-pub(super) fn take_back(model: &mut Model, outcome: RebootOutcome) -> bool {
-    let order = awaited(model);
-    let next = order.map(|order| revoke(order, Revoked::Ends(outcome)));
-    follow(model, next);
-    order.is_some()
+/// Takes the reboot back with this outcome; while the client is to ask at its next step, once it is known that it has not.
+pub(super) fn take_back(attempt: &Attempt, outcome: RebootOutcome) -> Next {
+    match attempt.awaited_order() {
+        Some(order) => revoke(order, Revoked::Ends(outcome)),
+        None => Next::End(End::Unfinished(outcome, None)),
+    }
 }
 
 /// Takes an order back; this follows if it is taken back in time.
 pub(super) const fn revoke(order: OrderId, then: Revoked) -> Next {
     let revoking = Phase::Replacing(Replacing::Revoking { order, then });
     Next::GoOn(revoking, Some(Effect::RevokeOrder(order)))
-}
-
-/// Ends the reboot whose order was taken back in time.
-pub(super) fn taken_back(model: &mut Model, outcome: RebootOutcome) {
-    restore_trigger(model);
-    end(model, End::Unfinished(outcome, None));
-    // Nothing went wrong.
-    model.reboot.failure = None;
 }

@@ -7,7 +7,7 @@ use crate::{
     config::{Delivery, RebootConfig, RebootMode},
     lineage::{Cause, EndReason, RebootRecord, TrimRecord},
 };
-use pitstop_agent::bridge::BridgeOrder;
+use pitstop_agent::bridge::{BridgeOrder, OrderId};
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
@@ -65,8 +65,12 @@ pub(super) enum Next {
     BeginInPlace(OnDisk),
     /// The client's own side gets this order to replace the conversation.
     Replace(BridgeOrder),
-    /// The conversation is replaced: the next iteration begins.
-    Replaced,
+    /// The conversation is replaced by this text: the next iteration begins, for this cause.
+    Replaced(Cause, Option<String>),
+    /// This command is typed, which begins the turn after the handoff.
+    TypeCommand(String),
+    /// This order is taken back, and none is given to this process again for the middle of a turn, for this reason.
+    LeaveUnanswered(OrderId, &'static str),
     /// The old agent is ended.
     EndAgent,
     /// The next iteration of this reboot begins, and its process is started.
@@ -137,10 +141,13 @@ fn next(model: &Model, attempt: &Attempt) -> Option<Next> {
 }
 
 /// Does what follows: the one place where a reboot gets on.
-pub(super) fn follow(model: &mut Model, next: Option<Next>) {
-    let Some(next) = next else {
-        return;
-    };
+pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
+    for next in next {
+        take_step(model, next);
+    }
+}
+
+fn take_step(model: &mut Model, next: Next) {
     match next {
         Next::Enter(phase) => enter(model, phase),
         Next::GoOn(phase, order) => {
@@ -152,7 +159,8 @@ pub(super) fn follow(model: &mut Model, next: Option<Next>) {
             model.emit_all(effects);
         }
         Next::Change(way, why, phase) => {
-            let awaited = on_the_fly::awaited(model);
+            let attempt = model.reboot.attempt.as_ref();
+            let awaited = attempt.and_then(Attempt::awaited_order);
             model.emit_all(awaited.map(Effect::RevokeOrder));
             in_place::take_way(model, way, why);
             if let Some(phase) = phase {
@@ -172,7 +180,9 @@ pub(super) fn follow(model: &mut Model, next: Option<Next>) {
             enter(model, Phase::Replacing(Replacing::Pending));
         }
         Next::Replace(order) => in_place::give_order(model, order),
-        Next::Replaced => in_place::replaced(model),
+        Next::Replaced(cause, text) => in_place::begin_iteration(model, cause, text),
+        Next::TypeCommand(command) => in_place::type_command(model, &command),
+        Next::LeaveUnanswered(order, why) => on_the_fly::leave_unanswered(model, order, why),
         Next::EndAgent => ending::begin(model, false),
         Next::Start(attempt) => start(model, &attempt),
         Next::Paste(agent, handoff) => paste(model, agent, handoff),
@@ -532,6 +542,10 @@ pub(super) enum End {
     RolledBack,
     /// As `RolledBack`, but resuming the old session has failed for this reason.
     NotResumed(String),
+    /// It was taken back with this outcome before the client asked.
+    TakenBack(RebootOutcome),
+    /// The client goes on with its compaction, which a notice may tell.
+    LeftToClient(Option<&'static str>),
     /// It has this outcome, with a reason where the outcome does not tell enough.
     Unfinished(RebootOutcome, Option<String>),
 }
@@ -556,6 +570,20 @@ pub(super) fn end(model: &mut Model, how: End) {
             ));
             close(model, &mut attempt, RebootOutcome::Failed, None);
             left_without_agent(model);
+        }
+        End::TakenBack(outcome) => {
+            on_the_fly::restore_trigger(model);
+            close(model, &mut attempt, outcome, None);
+            // Nothing went wrong.
+            model.reboot.failure = None;
+        }
+        End::LeftToClient(notice) => {
+            if let Some(notice) = notice {
+                model.info(notice);
+            }
+            model.view.close(Overlay::Review);
+            let why = Some("left to the client");
+            close(model, &mut attempt, RebootOutcome::Failed, why);
         }
         End::Unfinished(outcome, why) => close(model, &mut attempt, outcome, why.as_deref()),
     }

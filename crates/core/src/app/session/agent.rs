@@ -15,7 +15,11 @@ use crate::app::{
     effect::Effect,
     event::TranscriptFacts,
     model::{Model, attempt::AttemptEvent},
-    reboot::{self, in_place, trim},
+    reboot::{
+        self,
+        in_place::{self, ReplaceEvent},
+        trim,
+    },
     session::{
         activity, compaction, daemon,
         figures::{compacted, figures_changed, observe, report_taken},
@@ -39,7 +43,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     model.reboot.on(AttemptEvent::SessionSeen);
-    in_place::hook_seen(model, &event);
+    in_place::on(model, ReplaceEvent::HookSeen(&event));
     match event {
         AgentEvent::SessionStarted {
             model: name,
@@ -291,7 +295,11 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
         model.reboot.on(AttemptEvent::SessionSeen);
     }
-    in_place::transcript_read(model, &facts);
+    let known = &model.session.transcript;
+    // One more boundary is a sign too.
+    if known.whole && facts.whole && facts.compactions > known.compactions {
+        in_place::on(model, ReplaceEvent::Compacted);
+    }
     // While a file is read for the first time, its sums are of a part.
     if facts.whole {
         spent(model, &facts);

@@ -31,7 +31,11 @@ use crate::app::{
         orders::{EndedOrder, OrderEnd, Purpose},
         submission::SubmissionEvent,
     },
-    reboot::{compaction, in_place, submit},
+    reboot::{
+        compaction,
+        in_place::{self, ReplaceEvent},
+        submit,
+    },
     session::{figures, prompt, signs, turn},
 };
 
@@ -94,7 +98,9 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
             }
         }
         BridgeEvent::Said(report) => said(model, *report),
-        BridgeEvent::Revoked { id, in_time } => in_place::revoked(model, id, in_time),
+        BridgeEvent::Revoked { id, in_time } => {
+            in_place::on(model, ReplaceEvent::Revoked(id, in_time));
+        }
         BridgeEvent::Cancelled { id, was_taken } => {
             let effects = &mut model.scratch.effects;
             if let Some(ended) = model.session.orders.cancelled(id, was_taken, effects) {
@@ -151,7 +157,7 @@ fn said(model: &mut Model, report: Report) {
         Said::Fact(fact) => take_fact(model, fact),
         // The hello comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
-        Said::HandedOut(id) => in_place::handed_out(model, id),
+        Said::HandedOut(id) => in_place::on(model, ReplaceEvent::HandedOut(id)),
         _ => {}
     }
 }
@@ -162,7 +168,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
         Fact::SessionStarted { source } => {
             tracing::debug!(source, "the bridge has a session");
             if source == COMPACTED {
-                in_place::replaced(model);
+                in_place::on(model, ReplaceEvent::Compacted);
             }
         }
         Fact::TurnStarted { .. } => {
@@ -175,7 +181,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
             // For other ends a hook reports what they have left going on.
             if reason == TurnEnd::Aborted {
                 signs::turn_aborted(model);
-                compaction::turn_aborted(model);
+                in_place::on(model, ReplaceEvent::TurnAborted);
             } else if !turn::end_stopped(model) {
                 model.session.look_again(&mut model.scratch.effects);
             }
@@ -215,7 +221,7 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
             if ended.end == OrderEnd::Answered(failed) {
                 model.session.agent.turn_started();
             }
-            in_place::order_ended(model, &ended);
+            in_place::on(model, ReplaceEvent::OrderEnded(&ended));
         }
         Purpose::LastDraft | Purpose::Trigger => {}
     }

@@ -21,7 +21,11 @@ use crate::app::{
     draft::checkpoint,
     facts::is_quiet,
     model::{Model, compactions::Compactions},
-    reboot::{self, on_the_fly},
+    reboot::{
+        self,
+        in_place::{self, ReplaceEvent},
+        on_the_fly,
+    },
 };
 
 /// The text that the client shows its user when it is refused.
@@ -108,7 +112,8 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
 /// Saves everything when the client is about to compact, or, where that is held back, has a reboot take its place.
 pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
     if ordered || (automatic && on_the_fly::awaited(model).is_some()) {
-        return on_the_fly::passed_over(model);
+        model.session.agent.leave_unanswered(PASSED_OVER);
+        return in_place::on(model, ReplaceEvent::PassedOver);
     }
     let held = automatic && model.config.guard.replace_compaction;
     if held {

@@ -21,7 +21,11 @@ use crate::app::{
         activity::{ReportedStop, TitleState},
         submission::SubmissionEvent,
     },
-    reboot::{self, on_the_fly, submit},
+    reboot::{
+        self,
+        in_place::{self, ReplaceEvent},
+        submit,
+    },
     session::human,
 };
 
@@ -155,7 +159,7 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
     let command = call.command.as_deref();
     model.reboot.progress.tool_ran(&call.name, command, failed);
     if !call.by_subagent {
-        on_the_fly::tool_ended(model);
+        in_place::on(model, ReplaceEvent::ToolEnded);
     }
     if let Some(todo) = &call.todo {
         model.draft.todo.hooked(todo);
