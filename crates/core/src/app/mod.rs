@@ -154,9 +154,9 @@ fn answer(model: &mut Model, event: Event) {
         Event::Bridge(event) => bridge::received(model, event),
         Event::Read(event) => read(model, event),
         Event::Store(StoreEvent::Journaled { reboot, step }) => {
-            if let Some(kept) = model.reboot.journaled(reboot, step) {
-                unsent::forget(model, &kept);
-            }
+            let kept = model.reboot.journaled(reboot, step);
+            let drop = kept.and_then(|kept| model.reboot.forget_draft(&kept));
+            model.emit_all(drop);
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => {
             let answer = model.draft.checkpoint_kept(id, kept);
@@ -236,7 +236,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ScratchpadNotSaved(why) => model.draft.notes.not_saved(why).carry_out(model),
         ReadEvent::Draft(text) => {
             model.draft.keeping.draft_found(&text);
-            unsent::found(model, text);
+            model.reboot.unsent_found(text);
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
         ReadEvent::Versions(versions) => {

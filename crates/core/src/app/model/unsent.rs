@@ -1,5 +1,11 @@
 //! The text in the prompt box that a person has not submitted, and the progress of writing it to disk.
 
+use pitstop_handoff::sendable;
+
+use crate::app::effect::Effect;
+
+use super::reboot::Reboot;
+
 /// The content of the agent's prompt box that a person has not submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unsent {
@@ -43,4 +49,61 @@ pub enum OnDisk {
     Ordered(String),
     /// This draft is on disk.
     Kept(String),
+}
+
+impl Reboot {
+    /// Takes over an unsent prompt that was left by a pitstop that did not come to put it back.
+    pub(in crate::app) fn unsent_found(&mut self, text: String) {
+        let waiting = self.unsent.as_ref();
+        if waiting.is_none_or(|waiting| text.contains(&waiting.text)) {
+            self.unsent = Some(Waiting::new(text));
+        }
+    }
+
+    /// Takes over what was kept when the agent has ended while its conversation was replaced: it goes into the box of the one that
+    /// resumes its session, unless that box `was_cleared`, or submitted, meanwhile. Returns the order to drop it then.
+    pub(in crate::app) fn unsent_outlives(
+        &mut self,
+        on_disk: OnDisk,
+        was_cleared: bool,
+    ) -> Option<Effect> {
+        if was_cleared {
+            return self.forget_draft(&on_disk);
+        }
+        if let OnDisk::Kept(text) = on_disk {
+            self.unsent_found(text);
+        }
+        None
+    }
+
+    /// Returns the order to drop a draft that was kept for the next session: it stays in the old one, or was submitted there.
+    pub(in crate::app) fn forget_draft(&self, on_disk: &OnDisk) -> Option<Effect> {
+        // An earlier prompt has its place on disk again.
+        let waiting = self.unsent.as_ref().map(|one| one.text.clone());
+        (*on_disk != OnDisk::Nothing).then_some(Effect::KeepDraft(waiting))
+    }
+
+    /// Takes in that the prompt box holds this text. Returns whether it is the unsent prompt, which is put back with that.
+    pub(in crate::app) fn box_filled(&mut self, text: &str) -> bool {
+        let ours = |waiting: &mut Waiting| sendable(&waiting.text) == text;
+        self.unsent.take_if(ours).is_some()
+    }
+
+    /// Takes in that no text got into the prompt box. Returns whether it was the unsent prompt; it is kept for the next session.
+    pub(in crate::app) const fn box_not_filled(&mut self) -> bool {
+        match &mut self.unsent {
+            Some(waiting) => {
+                waiting.failed = true;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Takes in that a new process has another prompt box, into which the unsent prompt may go.
+    pub(in crate::app) const fn box_renewed(&mut self) {
+        if let Some(waiting) = &mut self.unsent {
+            waiting.failed = false;
+        }
+    }
 }

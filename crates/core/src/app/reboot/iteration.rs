@@ -51,9 +51,7 @@ pub fn open_iteration(
     model.draft.leave_session();
     model.view.leave_screen();
     model.reboot.ending = None;
-    if let Some(waiting) = &mut model.reboot.unsent {
-        waiting.failed = false;
-    }
+    model.reboot.box_renewed();
 }
 
 /// Reports whether an iteration ended where the client compacts by itself: resumed as it was, its next prompt would be compacted.

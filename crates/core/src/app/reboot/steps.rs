@@ -7,7 +7,10 @@ use crate::{
     config::{Delivery, RebootConfig, RebootMode},
     lineage::{Cause, EndReason, RebootRecord, TrimRecord},
 };
-use pitstop_agent::bridge::{BridgeOrder, OrderId};
+use pitstop_agent::{
+    bridge::{BridgeOrder, OrderId},
+    claude::prompt_box::PromptBox,
+};
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
@@ -502,7 +505,9 @@ pub(super) fn give_up(model: &Model, attempt: &Attempt, why: &str) -> Next {
 /// Resumes the old session, because the new agent could not take over.
 fn roll_back(model: &mut Model, why: String, record: Option<Box<RebootRecord>>, beside: OnDisk) {
     model.reboot.on(AttemptEvent::RollsBack(why));
-    unsent::outlives(model, beside);
+    let was_cleared = model.session.agent.prompt_box == PromptBox::Empty;
+    let drop = model.reboot.unsent_outlives(beside, was_cleared);
+    model.emit_all(drop);
     if let (Some(record), Some(current)) = (record, model.lineage.current_mut()) {
         current.reboot = Some(*record);
     }
@@ -692,6 +697,6 @@ pub(super) fn close(
         model.emit(Effect::Journal(Box::new(entry)));
     }
     model.emit_all(hook);
-    unsent::forget(model, &on_disk);
+    model.emit_all(model.reboot.forget_draft(&on_disk));
     model.reboot.ending = None;
 }

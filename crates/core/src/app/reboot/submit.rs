@@ -14,7 +14,6 @@ use crate::app::{
         orders::Purpose,
         submission::{SubmissionEnd, SubmissionEvent},
     },
-    reboot::unsent,
 };
 
 /// The time that the client's side may take over a prompt: it waits for what came between in the client, such as a turn.
@@ -84,8 +83,16 @@ pub(in crate::app) fn on(model: &mut Model, event: SubmissionEvent) {
         Some(SubmissionEnd::Failed(why)) => model.error(why),
         Some(SubmissionEnd::Filled(text)) => {
             model.session.agent.prompt_filled();
-            unsent::put(model, &text);
+            if model.reboot.box_filled(&text) {
+                model.info("your unsent prompt stands in the prompt box again, still unsent");
+            }
         }
-        Some(SubmissionEnd::NotFilled) => unsent::not_put(model),
+        Some(SubmissionEnd::NotFilled) => {
+            if model.reboot.box_not_filled() {
+                model.error(
+                    "your unsent prompt could not be put back: it is kept, and the next session tries again",
+                );
+            }
+        }
     }
 }

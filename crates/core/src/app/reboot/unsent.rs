@@ -10,11 +10,10 @@
 //! ends meanwhile. What the person types before it is put back is kept behind it.
 
 use crate::api::wire::AgentState;
-use pitstop_agent::{bridge::Link, claude::prompt_box::PromptBox};
-use pitstop_handoff as handoff;
+use pitstop_agent::bridge::Link;
 
+pub use crate::app::{facts::unsent, model::unsent::Unsent};
 use crate::app::{
-    effect::Effect,
     facts::{in_box, typing_refusal},
     model::{
         Model,
@@ -22,7 +21,6 @@ use crate::app::{
     },
     reboot::submit,
 };
-pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
 /// Takes over what the prompt box of the old session holds, before that ends.
 pub fn take(model: &mut Model, on_disk: &OnDisk) {
@@ -36,59 +34,11 @@ pub fn take(model: &mut Model, on_disk: &OnDisk) {
             });
         }
         // A prompt that is waiting to be put back already is carried over to the session after.
-        Unsent::Nothing => forget(model, on_disk),
+        Unsent::Nothing => model.emit_all(model.reboot.forget_draft(on_disk)),
         Unsent::Unreadable => {
             model.error("your unsent prompt could not be read, and goes with the session");
-            forget(model, on_disk);
+            model.emit_all(model.reboot.forget_draft(on_disk));
         }
-    }
-}
-
-/// Drops a draft that was kept for the next session: it stays in the old one, or was submitted there.
-pub fn forget(model: &mut Model, on_disk: &OnDisk) {
-    if *on_disk == OnDisk::Nothing {
-        return;
-    }
-    // An earlier prompt has its place on disk again.
-    let waiting = model.reboot.unsent.as_ref();
-    model.emit(Effect::KeepDraft(waiting.map(|one| one.text.clone())));
-}
-
-/// Takes over what was kept when the agent has ended while its conversation was replaced: it goes into the box of the one that
-/// resumes its session, unless it was cleared or submitted meanwhile.
-pub fn outlives(model: &mut Model, on_disk: OnDisk) {
-    if model.session.agent.prompt_box == PromptBox::Empty {
-        return forget(model, &on_disk);
-    }
-    if let OnDisk::Kept(text) = on_disk {
-        found(model, text);
-    }
-}
-
-/// Takes over an unsent prompt that was left by a pitstop that did not come to put it back.
-pub fn found(model: &mut Model, text: String) {
-    let waiting = model.reboot.unsent.as_ref();
-    if waiting.is_none_or(|waiting| text.contains(&waiting.text)) {
-        model.reboot.unsent = Some(Waiting::new(text));
-    }
-}
-
-/// Notes that the prompt box holds this text, which may be the unsent prompt.
-pub(super) fn put(model: &mut Model, text: &str) {
-    let waiting = model.reboot.unsent.as_ref();
-    if waiting.is_some_and(|waiting| handoff::sendable(&waiting.text) == text) {
-        model.reboot.unsent = None;
-        model.info("your unsent prompt stands in the prompt box again, still unsent");
-    }
-}
-
-/// Reports that the unsent prompt did not get into the prompt box; it is kept for the next session.
-pub(super) fn not_put(model: &mut Model) {
-    if let Some(waiting) = &mut model.reboot.unsent {
-        waiting.failed = true;
-        model.error(
-            "your unsent prompt could not be put back: it is kept, and the next session tries again",
-        );
     }
 }
 
