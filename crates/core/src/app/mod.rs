@@ -39,6 +39,7 @@ use autopilot::RunInput;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{
     Beginning, attempt::AttemptEvent, event_scratch::EventScratch, submission::SubmissionEvent,
+    trim::SurveyEvent,
 };
 
 /// The model, and the only way to change it: by an event.
@@ -267,7 +268,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Prepared { reboot, refused } => {
             model.reboot.on(AttemptEvent::Prepared(reboot, refused));
         }
-        ReadEvent::TrimPlanned { ask, plan } => trim::planned(model, ask, plan),
+        ReadEvent::TrimPlanned { ask, plan } => trim::on(model, SurveyEvent::Planned(ask, plan)),
         ReadEvent::Trimmed { ask, made } => model.reboot.on(AttemptEvent::Copied(ask, made)),
         ReadEvent::Estimate(reading) => figures::estimated(model, reading),
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
@@ -303,7 +304,7 @@ fn timer(model: &mut Model, id: TimerId) {
             model.emit_all(next);
         }
         TimerId::Summary(epoch) => summary::timer(model, epoch),
-        TimerId::Survey(timer) => trim::pause_over(model, timer),
+        TimerId::Survey(timer) => trim::on(model, SurveyEvent::PauseOver(timer)),
         TimerId::Calm(epoch) => signs::judge(model, epoch),
         TimerId::NewHead(epoch) => breakpoint::head_unreported(model, epoch),
         TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),

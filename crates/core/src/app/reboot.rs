@@ -59,7 +59,7 @@ use crate::app::{
         reading::Reading,
         reboot::{Phase, Prepared, RebootOutcome, Replaced},
         session::Session,
-        trim::Preview,
+        trim::{Preview, SurveyEvent},
         unsent::OnDisk,
     },
     refusal::Refusal,
@@ -197,7 +197,7 @@ fn shown_to(model: &mut Model, cause: Cause) {
     if cause == Cause::Key {
         open_review(model);
     } else {
-        trim::survey(model);
+        trim::on(model, SurveyEvent::Wanted);
     }
 }
 
@@ -343,7 +343,7 @@ fn open_review(model: &mut Model) {
     model.draft.handoff.show_message();
     let reading = Reading::at_first_section(&model.draft.handoff.current().text);
     model.view.open_review(reading);
-    trim::survey(model);
+    trim::on(model, SurveyEvent::Wanted);
     if is_under_review(model) {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
         model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
@@ -357,7 +357,7 @@ pub fn moved(model: &mut Model) {
     model.emit_all(goes_on);
     let moved = AttemptEvent::SessionMoved(model.session.id);
     model.reboot.on(moved);
-    trim::moved(model);
+    trim::on(model, SurveyEvent::Moved);
 }
 
 /// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.

@@ -117,6 +117,12 @@ impl Reboot {
         self.attempt.as_ref().map(Attempt::step)
     }
 
+    /// Returns the preview of a trim, while the reboot has not been approved.
+    pub(in crate::app) fn open_preview(&mut self) -> Option<&mut Preview> {
+        let attempt = self.attempt.as_mut()?;
+        (attempt.is_open() && attempt.kind.is_reboot()).then_some(&mut attempt.preview)
+    }
+
     /// Forgets what kept reboots from beginning and what a person was called for, since that was about the previous session.
     pub(in crate::app) fn leave_session(&mut self) {
         self.let_begin();

@@ -1,12 +1,14 @@
 //! The known effect of a trim of the session.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use pitstop_base::{clock::At, format::thousands};
 use pitstop_transcript::{
-    Tokens,
+    SessionId, Tokens,
     trim::{LevelFigure, TrimPlan, TrimSettings},
 };
+
+use crate::app::{effect::Effect, event::TimerId};
 
 /// The known effect of a trim while the review is open.
 #[derive(Clone, Debug)]
@@ -91,7 +93,81 @@ impl fmt::Display for NotOffered {
     }
 }
 
+/// What happens to the preview of a trim.
+#[derive(Clone, Debug)]
+pub enum SurveyEvent {
+    /// A person, or a script, is shown what a trim would do.
+    Wanted,
+    /// The survey of this number has ended, with the plan of what each level would free.
+    Planned(u64, Result<TrimPlan, String>),
+    /// The transcript has grown: the earlier survey is out of date.
+    Grown,
+    /// The pause of this timer is over.
+    PauseOver(u64),
+    /// The agent went to another session: the earlier survey is of no use.
+    Moved,
+}
+
+/// The facts by which a session is surveyed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::app) struct SurveyFacts {
+    pub(in crate::app) session: SessionId,
+    pub(in crate::app) settings: TrimSettings,
+    /// A number that no survey and no timer has had yet.
+    pub(in crate::app) number: u64,
+    pub(in crate::app) now: At,
+}
+
+/// The shortest pause between two surveys.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The ratio of the pause after a survey to the survey's time: surveys then cost a tenth of a processor.
+const PAUSE_SHARE: u32 = 9;
+
 impl Preview {
+    /// Takes in an event. Returns the order that follows from it: for a survey, or for the pause after one.
+    pub(in crate::app) fn on(&mut self, event: SurveyEvent, facts: &SurveyFacts) -> Option<Effect> {
+        match event {
+            SurveyEvent::Wanted => self.survey(facts),
+            SurveyEvent::Planned(ask, plan) => {
+                let (_, since) = self.asked.take_if(|(one, _)| *one == ask)?;
+                self.found = Some(plan);
+                self.pause = Some(facts.number);
+                let pause = PAUSE.max(facts.now.since(since) * PAUSE_SHARE);
+                Some(Effect::SetTimer(TimerId::Survey(facts.number), pause))
+            }
+            SurveyEvent::Grown => {
+                self.stale = true;
+                let waits = self.asked.is_some() || self.pause.is_some();
+                (!waits).then(|| self.survey(facts)).flatten()
+            }
+            SurveyEvent::PauseOver(timer) => {
+                self.pause.take_if(|one| *one == timer)?;
+                self.stale.then(|| self.survey(facts)).flatten()
+            }
+            SurveyEvent::Moved => {
+                *self = Self::default();
+                self.survey(facts)
+            }
+        }
+    }
+
+    /// Has the session surveyed, unless that is under way.
+    fn survey(&mut self, facts: &SurveyFacts) -> Option<Effect> {
+        if self.asked.is_some() {
+            return None;
+        }
+        self.settings = facts.settings;
+        self.asked = Some((facts.number, facts.now));
+        self.stale = false;
+        self.pause = None;
+        Some(Effect::SurveyTrim {
+            ask: facts.number,
+            session: facts.session,
+            settings: facts.settings,
+        })
+    }
+
     /// Returns the number of the survey under way.
     #[must_use]
     pub fn asked(&self) -> Option<u64> {

@@ -4,31 +4,18 @@
 //! survey. The way that a person chose never changes by itself: if a later survey shows that a trim is not enough, the approval is
 //! refused with the reason.
 
-use std::time::Duration;
-
 use crate::{guard::threshold::Threshold, lineage::Way};
-use pitstop_transcript::{
-    Tokens,
-    trim::{TrimPlan, TrimSettings},
-};
+use pitstop_transcript::{Tokens, trim::TrimSettings};
 
-use crate::app::{
-    effect::Effect,
-    event::TimerId,
-    facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
-    model::{Model, reboot::Kind},
-    refusal::Refusal,
-};
 pub use crate::app::{
     facts::{base_load, fresh_tokens},
-    model::trim::{NotOffered, Offer, Preview},
+    model::trim::{NotOffered, Offer, Preview, SurveyEvent},
 };
-
-/// The shortest pause between two surveys.
-const PAUSE: Duration = Duration::from_secs(1);
-
-/// The ratio of the pause after a survey to the survey's time: surveys then cost a tenth of a processor.
-const PAUSE_SHARE: u32 = 9;
+use crate::app::{
+    facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
+    model::{Model, reboot::Kind, trim::SurveyFacts},
+    refusal::Refusal,
+};
 
 /// Returns the settings by which a trim is measured now: against the compact line that the gauge shows.
 fn settings(model: &Model) -> TrimSettings {
@@ -39,79 +26,20 @@ fn settings(model: &Model) -> TrimSettings {
     }
 }
 
-/// Has the session surveyed for the review, unless that is under way.
-pub fn survey(model: &mut Model) {
-    let (settings, session, now) = (settings(model), model.session.id, model.now);
-    let generic = model.is_generic();
-    let ask = model.next_epoch();
-    let Some(preview) = open_preview(model).filter(|one| one.asked.is_none() && !generic) else {
-        return;
-    };
-    preview.settings = settings;
-    preview.asked = Some((ask, now));
-    preview.stale = false;
-    preview.pause = None;
-    model.emit(Effect::SurveyTrim {
-        ask,
-        session,
-        settings,
-    });
-}
-
-/// Takes in the plan of what each level would free.
-pub fn planned(model: &mut Model, ask: u64, plan: Result<TrimPlan, String>) {
-    let now = model.now;
-    let Some(preview) = open_preview(model) else {
-        return;
-    };
-    let Some((_, since)) = preview.asked.take_if(|(one, _)| *one == ask) else {
-        return;
-    };
-    preview.found = Some(plan);
-    let pause = PAUSE.max(now.since(since) * PAUSE_SHARE);
-    let timer = model.next_epoch();
-    if let Some(preview) = open_preview(model) {
-        preview.pause = Some(timer);
-    }
-    model.emit(Effect::SetTimer(TimerId::Survey(timer), pause));
-}
-
-/// Has the session surveyed again because the transcript has grown: the earlier survey is out of date.
-pub fn grown(model: &mut Model) {
-    let Some(preview) = open_preview(model) else {
-        return;
-    };
-    let waits = preview.asked.is_some() || preview.pause.is_some();
-    preview.stale = true;
-    if !waits {
-        survey(model);
-    }
-}
-
-/// Has the session surveyed again, if it has grown, when the pause after a survey is over.
-pub fn pause_over(model: &mut Model, timer: u64) {
-    let Some(preview) = open_preview(model) else {
-        return;
-    };
-    if preview.pause.take_if(|one| *one == timer).is_none() || !preview.stale {
+/// Takes in what happens to the preview of a reboot that has not been approved.
+pub fn on(model: &mut Model, event: SurveyEvent) {
+    if model.is_generic() {
         return;
     }
-    survey(model);
-}
-
-/// Starts over because the agent went to another session: the earlier survey is of no use.
-pub fn moved(model: &mut Model) {
-    let Some(preview) = open_preview(model) else {
-        return;
+    let facts = SurveyFacts {
+        session: model.session.id,
+        settings: settings(model),
+        number: model.next_epoch(),
+        now: model.now,
     };
-    *preview = Preview::default();
-    survey(model);
-}
-
-/// Returns the preview of a reboot that has not been approved.
-fn open_preview(model: &mut Model) -> Option<&mut Preview> {
-    let attempt = model.reboot.attempt.as_mut()?;
-    (attempt.is_open() && attempt.kind.is_reboot()).then_some(&mut attempt.preview)
+    let preview = model.reboot.open_preview();
+    let order = preview.and_then(|preview| preview.on(event, &facts));
+    model.emit_all(order);
 }
 
 /// Returns what a trim would do, or the reason that it is not offered.

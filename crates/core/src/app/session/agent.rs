@@ -18,7 +18,7 @@ use crate::app::{
     reboot::{
         self,
         in_place::{self, ReplaceEvent},
-        trim,
+        trim::{self, SurveyEvent},
     },
     session::{
         activity, compaction, daemon,
@@ -325,7 +325,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if model.session.is_hookless() {
         hookless::transcript_read(model, before.turns, ran);
     }
-    trim::grown(model);
+    trim::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));
     }
