@@ -291,7 +291,10 @@ fn timer(model: &mut Model, id: TimerId) {
     match id {
         TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
         TimerId::Enter(epoch) => submit::on(model, SubmissionEvent::TimerFired(epoch)),
-        TimerId::AutoDelay(epoch) => reboot::tick(model, epoch),
+        TimerId::AutoDelay(epoch) => {
+            let next = reboot::tick(model, epoch);
+            model.emit_all(next);
+        }
         TimerId::HeldPrompt(epoch) => {
             let (session, effects) = (&mut model.session, &mut model.scratch.effects);
             session.prompt_timer(epoch, model.now, effects);
@@ -311,7 +314,10 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::RunClock => autopilot::clock(model),
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
-        TimerId::Moment => moment::tick(model),
+        TimerId::Moment => {
+            let next = moment::tick(&mut model.view, &model.reboot, model.now);
+            model.emit_all(next);
+        }
         TimerId::Prefix => model.view.hesitated(),
         // A feature that waited for the time alone looks now, and the screen is drawn.
         TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}

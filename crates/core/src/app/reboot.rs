@@ -406,14 +406,20 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
         None => return Err(Refusal::NothingToCancel),
     }
     model.view.close(Overlay::Review);
+    let (turns, reason) = if defer {
+        (DEFER_TURNS, QuietReason::Deferred)
+    } else {
+        (1, QuietReason::Cancelled)
+    };
+    let quiet = timing::quiet_for(model, turns, reason);
+    model.reboot.be_quiet(quiet);
     let outcome = if defer {
         // Once it is due again it is shown again.
         model.reboot.called = None;
-        timing::be_quiet(model, DEFER_TURNS, QuietReason::Deferred);
         model.info(format!("reboot deferred by {DEFER_TURNS} turns"));
         RebootOutcome::Deferred
     } else {
-        timing::be_quiet(model, 1, QuietReason::Cancelled);
+        model.scratch.taken_over = Some("your cancel");
         model.info(if holds_compaction(model) {
             "the compaction is left to the client"
         } else {
@@ -421,9 +427,6 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
         });
         RebootOutcome::Cancelled
     };
-    if !defer {
-        model.scratch.taken_over = Some("your cancel");
-    }
     let attempt = model.reboot.attempt.as_ref();
     let next = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
     follow(model, next);

@@ -23,6 +23,9 @@ use super::{
     unsent::{OnDisk, Waiting},
 };
 
+/// The time in which only so many reboots begin by themselves.
+const HOUR: Duration = Duration::from_hours(1);
+
 /// The outcome of a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -127,6 +130,34 @@ impl Reboot {
     pub(in crate::app) fn leave_session(&mut self) {
         self.let_begin();
         self.called = None;
+    }
+
+    /// Lets no reboot begin by itself for this time.
+    pub(in crate::app) fn be_quiet(&mut self, quiet: Quiet) {
+        self.quiet = Some(quiet);
+    }
+
+    /// Notes what holds a reboot back, or that nothing does any more. Returns the breaker if it is of another kind than before.
+    pub(in crate::app) fn hold_back(&mut self, breaker: Option<Breaker>) -> Option<Breaker> {
+        let kind = |breaker: Breaker| std::mem::discriminant(&breaker);
+        let before = self.held_by.map(kind);
+        self.held_by = breaker;
+        breaker.filter(|one| before != Some(kind(*one)))
+    }
+
+    /// Notes that a reboot was done now. Those of more than an hour ago are forgotten.
+    pub(in crate::app) fn note_done(&mut self, now: At) {
+        self.done.retain(|done| now.since(*done) < HOUR);
+        self.done.push(now);
+    }
+
+    /// Returns the breaker that allows so many reboots in an hour, if there were as many.
+    pub(in crate::app) fn too_many(&self, most: u32, now: At) -> Option<Breaker> {
+        let mut recent = self.done.iter().filter(|done| now.since(**done) < HOUR);
+        let done = u32::try_from(recent.clone().count()).unwrap_or(u32::MAX);
+        let first = recent.next().filter(|_| done >= most)?;
+        let until = first.wall + HOUR;
+        Some(Breaker::TooMany { done, most, until })
     }
 
     /// Lets reboots begin by themselves again, whatever has put them off.

@@ -159,7 +159,7 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     // A signal asks an unattended run to end; elsewhere it means that the machine or the terminal goes.
     let urgent = model.outside.quitting().is_some() || (signal.is_some() && !is_unattended(model));
     if model.outside.quitting().is_none() {
-        iteration::note_end(model, signal);
+        iteration::note_end(&mut model.lineage, &model.session, signal);
     }
     let reason = model
         .outside

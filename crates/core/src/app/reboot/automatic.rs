@@ -26,7 +26,7 @@ use pitstop_transcript::Tokens;
 use super::{
     Approval, approve, on_the_fly, request,
     steps::follow,
-    timing::{cuts, is_answer_due, is_free, refused},
+    timing::{cuts, is_answer_due, is_free, quiet_for},
 };
 use crate::app::{
     draft::{breakpoint, summary},
@@ -41,7 +41,7 @@ use crate::app::{
         attempt::AttemptEvent,
         event_scratch::NoReboot,
         progress::state_of,
-        reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
+        reboot::{Attempt, Breaker, Clock, Phase, QuietReason, RebootOutcome},
     },
     refusal::Refusal,
 };
@@ -65,18 +65,14 @@ pub fn held_up(model: &mut Model, why: &Refusal) {
         }
     } else if !matches!(why, Refusal::NoAutomatic(_)) {
         model.error(why.to_string());
-        refused(model, why.to_string());
+        put_off(model, why.to_string());
     }
 }
 
-/// Notes what holds a reboot back, or that nothing does any more.
-fn note_breaker(model: &mut Model, breaker: Option<Breaker>) {
-    let kind = |breaker: Breaker| std::mem::discriminant(&breaker);
-    let before = model.reboot.held_by.map(kind);
-    model.reboot.held_by = breaker;
-    if let Some(breaker) = breaker.filter(|one| before != Some(kind(*one))) {
-        model.info(format!("no automatic reboot: {breaker}"));
-    }
+/// Puts off a reboot that did not begin, for this reason: it is tried again when the next turn has ended.
+pub(super) fn put_off(model: &mut Model, why: String) {
+    let quiet = quiet_for(model, 1, QuietReason::Refused(why));
+    model.reboot.be_quiet(quiet);
 }
 
 /// Asks for a reboot by itself if usage calls for one and nothing prevents it.
@@ -93,11 +89,13 @@ pub fn consider(model: &mut Model) {
         && model.session.agent.state != AgentState::Exited
         && !is_quiet(model)
         && !is_last(model);
-    if !eligible {
-        return note_breaker(model, None);
+    let breaker = (eligible && full).then(|| breaker(model)).flatten();
+    if let Some(breaker) = model.reboot.hold_back(breaker) {
+        model.info(format!("no automatic reboot: {breaker}"));
     }
-    let breaker = breaker(model);
-    note_breaker(model, breaker.filter(|_| full));
+    if !eligible {
+        return;
+    }
     if good {
         model.draft.moments.take();
     }
@@ -119,8 +117,7 @@ pub fn consider(model: &mut Model) {
 /// Returns the breaker that keeps a reboot from beginning by itself now. Past the force line none does, or the client would soon
 /// act by itself; but a session that was begun so full has not been helped by a reboot, and another one would not help it either,
 /// and a run whose sessions get nothing done does not improve by going on.
-pub(super) fn breaker(model: &mut Model) -> Option<Breaker> {
-    const HOUR: Duration = Duration::from_hours(1);
+pub(super) fn breaker(model: &Model) -> Option<Breaker> {
     if let Some(born) = born_full(model) {
         return Some(Breaker::BornFull(born));
     }
@@ -132,13 +129,8 @@ pub(super) fn breaker(model: &mut Model) -> Option<Breaker> {
     if forced {
         return None;
     }
-    let now = model.now;
-    model.reboot.done.retain(|done| now.since(*done) < HOUR);
-    let done = u32::try_from(model.reboot.done.len()).unwrap_or(u32::MAX);
     let most = model.config.reboot.max_reboots_per_hour;
-    let first = model.reboot.done.first().filter(|_| done >= most)?;
-    let until = first.wall + HOUR;
-    Some(Breaker::TooMany { done, most, until })
+    model.reboot.too_many(most, model.now)
 }
 
 /// Returns the tokens of the session at its first figure, where a reboot has begun it above the compact line.
@@ -301,17 +293,13 @@ fn stop_clock(model: &mut Model) {
     model.reboot.on(AttemptEvent::GotOn(stopped));
 }
 
-/// Sets the timer again when the clock has moved on.
-pub fn tick(model: &mut Model, epoch: u64) {
-    let clock = model.reboot.attempt.as_ref().and_then(Attempt::clock);
-    let Some(clock) = clock.filter(|clock| clock.epoch == epoch) else {
-        return;
-    };
+/// Returns the timer to set again when the clock has moved on.
+pub fn tick(model: &Model, epoch: u64) -> Option<Effect> {
+    let clock = model.reboot.attempt.as_ref()?.clock()?;
     let left = clock.left(model);
     // Once it is due, every event asks whether this is the moment.
-    if !left.is_zero() {
-        model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK)));
-    }
+    (clock.epoch == epoch && !left.is_zero())
+        .then(|| Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK)))
 }
 
 /// Goes ahead, because the time in which a person could refuse is over.

@@ -1,6 +1,6 @@
 //! The beginning and the end of an iteration.
 
-use crate::lineage::{Cause, EndReason, IterationId};
+use crate::lineage::{Cause, EndReason, IterationId, Lineage};
 use pitstop_agent::claude::limits::Act;
 use pitstop_transcript::SessionId;
 
@@ -11,7 +11,7 @@ use crate::app::{
         summary,
     },
     effect::{Effect, StartAgent},
-    model::{Model, progress::state_of},
+    model::{Model, progress::state_of, session::Session},
 };
 
 /// Starts the very first agent.
@@ -98,10 +98,9 @@ fn open_record(
 }
 
 /// Records that the present iteration is about to end, by this signal if there is one, and whether that cuts a turn.
-pub fn note_end(model: &mut Model, signal: Option<&str>) {
-    let in_turn = model.session.agent.activity.turn;
-    if let Some(current) = model.lineage.current_mut() {
-        current.in_turn = in_turn;
+pub fn note_end(lineage: &mut Lineage, session: &Session, signal: Option<&str>) {
+    if let Some(current) = lineage.current_mut() {
+        current.in_turn = session.agent.activity.turn;
         current.signal = signal.map(ToOwned::to_owned);
     }
 }

@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use crate::lineage::journal::Step;
+use pitstop_base::clock::At;
 use pitstop_handoff::PreservedState;
 
 use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::fresh_tokens,
-    model::{Model, reboot::Attempt, view::Outcome},
+    model::{
+        Model,
+        reboot::{Attempt, Reboot},
+        view::{Outcome, View},
+    },
 };
 
 /// The interval at which the stages are drawn while a reboot is under way.
@@ -21,15 +26,14 @@ pub const fn begin() -> Effect {
     Effect::SetTimer(TimerId::Moment, TICK)
 }
 
-/// Takes the card down when its time is over, and sets the next timer.
-pub fn tick(model: &mut Model) {
-    let left = model.view.expire_card(model.now);
-    let under_way = model.reboot.attempt.as_ref();
+/// Takes the card down when its time is over, and returns the next timer.
+pub(in crate::app) fn tick(view: &mut View, reboot: &Reboot, now: At) -> Option<Effect> {
+    let left = view.expire_card(now);
+    let under_way = reboot.attempt.as_ref();
     if under_way.is_some_and(|attempt| !attempt.is_harmless()) {
-        model.emit(begin());
-    } else if let Some(left) = left {
-        model.emit(Effect::SetTimer(TimerId::Moment, left));
+        return Some(begin());
     }
+    left.map(|left| Effect::SetTimer(TimerId::Moment, left))
 }
 
 /// Notes that a figure has come. The card that waits for it shows it for as long as any other card is shown.

@@ -10,7 +10,7 @@ use crate::{
     lineage::{IterationId, journal::Step},
 };
 
-use super::{Attempt, Kind, steps::close, timing::refused};
+use super::{Attempt, Kind, automatic::put_off, steps::close};
 
 /// Returns the order to make and check everything that the new agent needs; without it the reboot is refused and the old agent goes
 /// on.
@@ -80,7 +80,7 @@ pub(super) fn refuse(model: &mut Model, mut attempt: Attempt, why: String) {
     }
     model.error(format!("the reboot is refused{goes_on}: {why}"));
     if by_itself {
-        refused(model, why);
+        put_off(model, why);
     }
 }
 

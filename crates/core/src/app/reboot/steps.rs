@@ -16,7 +16,7 @@ use pitstop_transcript::SessionId;
 
 use super::{
     DEFER_TURNS, prepare,
-    timing::{self, be_quiet, is_free, is_within_call},
+    timing::{self, is_free, is_within_call, quiet_for},
 };
 use crate::app::{
     draft::{carried, checkpoint, handoff, record::save_iteration, summary},
@@ -626,11 +626,12 @@ fn finish(model: &mut Model, mut attempt: Attempt, warmed_up: bool) {
     let card = moment::done(model, &attempt, took_ms, kind != Kind::Trim);
     if matches!(kind, Kind::Undo(..)) {
         // A person who took a reboot back does not want to be asked again at once.
-        be_quiet(model, DEFER_TURNS, QuietReason::Undone);
+        let quiet = quiet_for(model, DEFER_TURNS, QuietReason::Undone);
+        model.reboot.be_quiet(quiet);
     }
     close(model, &mut attempt, RebootOutcome::Done, None);
     if kind.is_reboot() {
-        model.reboot.done.push(model.now);
+        model.reboot.note_done(model.now);
         moment::show(model, card);
     }
     // The agent has died behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.

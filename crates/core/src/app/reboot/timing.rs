@@ -14,18 +14,13 @@ use crate::app::{
     },
 };
 
-/// Lets no reboot begin by itself until so many more turns have ended.
-pub(super) fn be_quiet(model: &mut Model, turns: u32, reason: QuietReason) {
-    model.reboot.quiet = Some(Quiet {
+/// Returns the quiet time, from now on, of so many more turns.
+pub(super) fn quiet_for(model: &Model, turns: u32, reason: QuietReason) -> Quiet {
+    Quiet {
         reason,
         until_turn: model.session.agent.turns.saturating_add(turns),
         forced: is_forced(model),
-    });
-}
-
-/// Puts off a reboot that did not begin, for this reason: it is tried again when the next turn has ended.
-pub(super) fn refused(model: &mut Model, why: String) {
-    be_quiet(model, 1, QuietReason::Refused(why));
+    }
 }
 
 /// Reports whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.

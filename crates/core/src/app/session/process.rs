@@ -98,7 +98,7 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
         model
             .draft
             .note_error(&format!("the agent has ended: {exit}"), hint, model.now);
-        note_end(model, None);
+        note_end(&mut model.lineage, &model.session, None);
         EndReason::Crash
     };
     // A new agent that died before its proof is closed by the roll-back.
