@@ -226,6 +226,7 @@ impl Following {
             commands,
             ran,
             calls_open: self.digest.calls_open(),
+            queued: self.digest.queued().to_vec(),
         }
     }
 }

@@ -11,6 +11,7 @@ use pitstop_core::{
     api::wire::AgentState,
     app::{
         Model,
+        facts::queued,
         unsent::{Unsent, unsent},
     },
 };
@@ -463,10 +464,15 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     };
     let has_draft = model.session.agent.has_draft();
     let draft = has_draft.then(|| format!("A prompt is typed and not sent{kept}."));
+    let queued = queued(model).len();
+    let queued = (queued > 0).then(|| {
+        let are = if queued == 1 { " waits" } else { "s wait" };
+        format!("{queued} prompt{are} for the turn to end: kept, and back in the prompt box when the session is resumed.")
+    });
     let ends = doing.is_some().then(|| {
         "Quitting interrupts it and ends the agent cleanly; the session can be resumed.".to_owned()
     });
-    let said = [unsaved, doing, run, draft, ends];
+    let said = [unsaved, doing, run, draft, queued, ends];
     let said: Vec<String> = said.into_iter().flatten().collect();
     draw_question(
         buf,

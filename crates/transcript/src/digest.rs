@@ -21,6 +21,7 @@ use super::{
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _},
     content::{Block, each_block},
     human::HumanWords,
+    queue::Queue,
     record::{self, Record, parsed_records},
     todo::{TodoCall, Todos, is_todo_tool},
     waiting::Waiting,
@@ -78,6 +79,7 @@ pub struct Digest {
     said_bytes: usize,
     ran: VecDeque<Ran>,
     calls_open: usize,
+    queue: Queue,
 }
 
 /// The age of a line.
@@ -106,6 +108,7 @@ impl Digest {
             said_bytes: 0,
             ran: VecDeque::new(),
             calls_open: 0,
+            queue: Queue::default(),
         }
     }
 
@@ -124,6 +127,7 @@ impl Digest {
         self.said.retain(|(line, _)| self.branches.is_kept(*line));
         self.said_bytes = self.said.iter().map(|(_, text)| text.len()).sum();
         (self.ran, self.calls_open) = (before.ran, before.calls_open);
+        self.queue = before.queue;
         self.send_again();
     }
 
@@ -172,6 +176,11 @@ impl Digest {
             return;
         }
         self.note_ran(before);
+        if self.queue.may_change(line) {
+            for record in parsed_records(line) {
+                self.queue.take_record(&record);
+            }
+        }
         if has(b"\"assistant\"") {
             record::each_record(line, &mut |record| self.take_words(&record));
         }
@@ -215,6 +224,11 @@ impl Digest {
     /// Returns the number of calls of tools on the main chain that have no result yet.
     pub const fn calls_open(&self) -> usize {
         self.calls_open
+    }
+
+    /// Returns the prompts that wait for the agent, of those that were given since we began to follow.
+    pub fn queued(&self) -> &[String] {
+        self.queue.prompts()
     }
 
     /// Returns the last shell commands.

@@ -12,6 +12,7 @@ pub mod facts;
 pub mod human;
 pub mod prompts;
 pub mod prose;
+pub mod queue;
 pub mod record;
 mod span;
 pub mod steps;

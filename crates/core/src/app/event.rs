@@ -583,6 +583,8 @@ pub struct TranscriptFacts {
     pub ran: Vec<Ran>,
     /// The number of tool calls on the main chain that have no result yet, of those since we began to follow.
     pub calls_open: usize,
+    /// The prompts that a person has given while the agent works, and that it has not been given yet.
+    pub queued: Vec<String>,
 }
 
 pub use pitstop_transcript::digest::Ran;

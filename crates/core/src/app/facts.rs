@@ -359,6 +359,17 @@ pub(in crate::app) fn words_in_box(model: &Model) -> Option<String> {
     expanded_text(model).map(|text| prompt_box::without_marks(&text))
 }
 
+/// Returns the prompts of a person's that wait for the agent, which works: they are gone if it ends.
+#[must_use]
+pub fn queued(model: &Model) -> &[String] {
+    let works = model.session.agent.state == AgentState::Busy && model.autopilot.is_none();
+    if works && !model.session.is_transcript_lost() {
+        &model.session.transcript.queued
+    } else {
+        &[]
+    }
+}
+
 /// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.
 #[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {

@@ -20,7 +20,7 @@ use crate::app::{
     draft::{handoff, record::save_iteration},
     effect::Effect,
     event::TimerId,
-    facts::{marked_text, unsent, words_in_box},
+    facts::{marked_text, queued, unsent, words_in_box},
     model::{
         Model,
         carried::{Carried, Keeping},
@@ -117,6 +117,9 @@ fn new_draft(model: &Model) -> Option<Effect> {
                 .or_else(waiting)
         }
     };
+    let texts = queued(model).iter().cloned().chain(now);
+    let texts = texts.collect::<Vec<_>>().join("\n");
+    let now = Some(texts).filter(|texts| !texts.is_empty());
     (now != model.draft.keeping.draft).then_some(Effect::KeepDraft(now))
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::{
-    event::BridgeEvent,
+    event::{BridgeEvent, TranscriptFacts},
     reboot::blocked_by,
     unsent::{Unsent, unsent},
 };
@@ -376,4 +376,24 @@ fn what_is_typed_while_a_usage_limit_holds_is_kept() {
     bench.prompt_box(holds("when you are back: run the tests"));
     let kept = bench.kept_in_a_moment();
     assert_eq!(kept, [Some("when you are back: run the tests".to_owned())]);
+}
+
+#[test]
+fn prompts_that_wait_for_a_working_agent_are_kept_with_the_draft_until_they_are_given() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "port it");
+    let queued = |texts: &[&str]| TranscriptFacts {
+        queued: texts.iter().map(ToString::to_string).collect(),
+        ..TranscriptFacts::default()
+    };
+    bench.facts_read(queued(&["日本語 too", "then\nthe docs"]));
+    bench.prompt_box(holds("and"));
+    let all = "日本語 too\nthen\nthe docs\nand".to_owned();
+    assert_eq!(bench.kept_in_a_moment(), [Some(all)]);
+    bench.facts_read(queued(&["then\nthe docs"]));
+    let rest = "then\nthe docs\nand".to_owned();
+    assert_eq!(bench.kept_in_a_moment(), [Some(rest)]);
+    // Nothing waits for an agent that rests.
+    bench.turn_ended(OLD);
+    assert_eq!(bench.kept_in_a_moment(), [Some("and".to_owned())]);
 }
