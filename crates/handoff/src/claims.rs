@@ -19,7 +19,7 @@ use super::summary::evidence::{Claim, Sought, each_claim, plain_text};
 use pitstop_transcript::{
     human::{
         FIRST_HEADING, LATEST_HEADING, OBJECTIVE_HEADING, PROMPTS_HEADING, as_listed, by_a_human,
-        parse_item,
+        chosen_answers, parse_item,
     },
     prompts,
     record::{Splitter, parsed_records},
@@ -146,6 +146,9 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
     }
     for record in parsed_records(line) {
         said.look_in_record(&record);
+        for answer in chosen_answers(&record) {
+            by_human.look_in(&as_listed(&answer));
+        }
         for text in by_a_human(&record) {
             let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));
             by_human.look_in(&own);

@@ -37,3 +37,8 @@ pub fn joined_text(content: &Value) -> String {
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
     texts.join("\n")
 }
+
+/// Returns the text of a content, or of its first block.
+pub(super) fn first_text(content: &Value) -> Option<&str> {
+    content.as_str().or_else(|| content[0]["text"].as_str())
+}

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{
     commands::record_time,
+    denial::{Denial, own_words, read_denial},
     prompts, prose,
     record::STOPPED,
     words::{plain_key, split_ends},
@@ -31,9 +32,10 @@ pub const LATEST_HEADING: &str = "## Latest request";
 pub const PROMPTS_HEADING: &str = "## What the human said";
 
 /// The client's stamp on the result of a call that the human refused.
-const REFUSED: &str = "user-rejected";
-/// The text in front of the human's words in such a result.
-const REFUSED_WITH: &str = "the user said:";
+const REFUSED: &[u8] = b"user-rejected";
+/// The key of the human's answers to questions of the agent, and the start of a block with their words on a call that they allowed.
+const ANSWERS: &[u8] = b"\"answers\":";
+const ALLOWED_WITH: &[u8] = b"{\"type\":\"text\",\"text\":";
 
 /// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
 const PROMPT_CAP: usize = 8 * 1024;
@@ -78,7 +80,8 @@ impl HumanWords {
     /// Reports whether a line of a transcript can hold words of the human, without parsing it.
     pub fn may_hold_words(line: &[u8]) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
-        (has(b"\"user\"") && (!has(b"\"tool_result\"") || has(REFUSED.as_bytes())))
+        let in_result = || [REFUSED, ANSWERS, ALLOWED_WITH].into_iter().any(has);
+        (has(b"\"user\"") && (!has(b"\"tool_result\"") || in_result()))
             || has(b"\"queued_command\"")
             || has(b"\"queue-operation\"")
     }
@@ -101,6 +104,12 @@ impl HumanWords {
                 let mut any = false;
                 for text in by_a_human(record) {
                     any |= self.take_prompt(text, at);
+                }
+                // An answer is no request of its own.
+                for answer in chosen_answers(record) {
+                    let text = as_listed(&redact::redact(&answer));
+                    self.list_prompt(Said { text, at });
+                    any = true;
                 }
                 any
             }
@@ -219,7 +228,8 @@ impl HumanWords {
     }
 }
 
-/// Returns the texts of a record that a person gave: prompts, also those that wait, and the reason for the refusal of a call.
+/// Returns the texts of a record that a person gave: prompts, also those that wait, and their words on a call that they refused or
+/// allowed.
 pub fn by_a_human(record: &Value) -> Vec<&str> {
     let by_client = ["isSidechain", "isMeta", "isCompactSummary"];
     if by_client.iter().any(|key| record[*key] == true) {
@@ -240,22 +250,44 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
         return Vec::new();
     }
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
-    let has_results = blocks.iter().any(|block| block["type"] == "tool_result");
-    // The client writes a refusal into the call's result, where any tool could write the same; so it counts only with the
-    // client's own stamp.
-    let refused = record["toolDenialKind"] == REFUSED;
-    let of_block = |block| -> Option<&str> {
-        let (block, content): (&Value, &Value) = (block, &block["content"]);
-        if has_results {
-            let text = content.as_str().or_else(|| content[0]["text"].as_str());
-            let text = text.filter(|_| refused && block["is_error"] == true);
-            text?.split_once(REFUSED_WITH).map(|(_, words)| words)
-        } else {
-            block["text"].as_str().filter(|_| block["type"] == "text")
+    let mut texts: Vec<&str> = content.as_str().into_iter().collect();
+    for block in blocks {
+        // The client writes a refusal into the call's result, where any tool could write the same; so it counts only with the
+        // client's own stamp.
+        match read_denial(record, block, true) {
+            Some(Denial::Refused(words)) => texts.extend(own_words(words)),
+            _ => texts.extend(block["text"].as_str().filter(|_| block["type"] == "text")),
         }
-    };
-    let in_blocks = blocks.iter().filter_map(of_block);
-    content.as_str().into_iter().chain(in_blocks).collect()
+    }
+    texts
+}
+
+/// Returns the answers that a person chose or wrote to questions of the agent, each with its question.
+pub fn chosen_answers(record: &Value) -> Vec<String> {
+    let result = &record["toolUseResult"];
+    // After some time without an answer, the client goes on by itself.
+    let by_human = record["type"] == "user" && result["questions"].is_array();
+    if !by_human || record["isSidechain"] == true || !result["afkTimeoutMs"].is_null() {
+        return Vec::new();
+    }
+    let answers = result["answers"].as_object().into_iter().flatten();
+    let asked = answers.filter_map(|(question, answer)| {
+        let several = answer.as_array().into_iter().flatten();
+        let parts: Vec<&str> = answer
+            .as_str()
+            .into_iter()
+            .chain(several.filter_map(Value::as_str))
+            .collect();
+        let notes = result["annotations"][question]["notes"].as_str();
+        let said: Vec<&str> = parts
+            .into_iter()
+            .chain(notes)
+            .filter(|part| !part.trim().is_empty())
+            .collect();
+        (!said.is_empty()).then(|| format!("{} (asked: {question})", said.join(", ")))
+    });
+    let written = result["response"].as_str().map(str::to_owned);
+    asked.chain(written).collect()
 }
 
 /// Returns the prompts in a handoff's list.
@@ -508,6 +540,77 @@ mod tests {
         assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
         assert!(words.take_record(&record));
         assert_eq!(listed_of(&words), ["Never edit that file."]);
+    }
+
+    #[test]
+    fn words_on_a_call_count_without_what_the_client_puts_around_them() {
+        let unwanted = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n";
+        let said = |text: &str| json!([{ "type": "tool_result", "tool_use_id": "t", "is_error": true, "content": format!("{unwanted}{text}") }]);
+        let refused = |content: Value| json!({ "type": "user", "toolDenialKind": "user-rejected", "message": { "content": content } });
+        let allowed = json!({ "type": "user", "message": { "content": [
+            { "tool_use_id": "t", "type": "tool_result", "content": "ok" },
+            { "type": "text", "text": "gut, aber ohne Kommentare" },
+        ] } });
+        let mut typed = refused(said(""));
+        typed["userFeedback"] = json!("先写测试");
+        for (record, words) in [
+            (refused(said("не трогай схему")), vec!["не трогай схему"]),
+            (
+                refused(said(
+                    "use tabs\n\nNote: The user's next message may contain a correction or preference.",
+                )),
+                vec!["use tabs"],
+            ),
+            (typed, vec!["先写测试"]),
+            (refused(said("")), vec![]),
+            (
+                refused(said(
+                    "The user wants to clarify these questions.\n    Take their response\n\n    Questions asked:\n- \"Which?\"\n  Answer: the second one\n  User notes: but smaller\n- \"When?\"\n  (No answer provided)",
+                )),
+                vec!["the second one", "but smaller"],
+            ),
+            (allowed, vec!["gut, aber ohne Kommentare"]),
+        ] {
+            let mut human = HumanWords::default();
+            assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
+            human.take_record(&record);
+            assert_eq!(listed_of(&human), words);
+        }
+    }
+
+    #[test]
+    fn what_the_human_chose_is_theirs_and_no_request() {
+        let result = |outcome: Value| {
+            json!({ "type": "user", "toolUseResult": outcome, "message": { "content": [
+            { "type": "tool_result", "tool_use_id": "t", "content": "Your questions have been answered" },
+        ] } })
+        };
+        for (outcome, listed) in [
+            (
+                json!({"questions": [], "answers": {"Which base?": "SQLite"}}),
+                vec!["SQLite (asked: Which base?)"],
+            ),
+            (
+                json!({"questions": [], "answers": {"Was noch?": ["Doku", "Tests"]}, "annotations": {"Was noch?": {"notes": "erst Doku"}}}),
+                vec!["Doku, Tests, erst Doku (asked: Was noch?)"],
+            ),
+            (
+                json!({"questions": [], "answers": {}, "response": "neither, keep both"}),
+                vec!["neither, keep both"],
+            ),
+            (
+                json!({"questions": [], "answers": {"Which?": "A"}, "afkTimeoutMs": 60000}),
+                vec![],
+            ),
+            (json!({"answers": {"Which?": "A"}}), vec![]),
+        ] {
+            let record = result(outcome);
+            let mut human = HumanWords::default();
+            assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
+            human.take_record(&record);
+            assert_eq!(listed_of(&human), listed);
+            assert_eq!((human.first, human.latest), (None, None));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@
 pub mod branches;
 pub mod commands;
 pub mod content;
+pub mod denial;
 pub mod digest;
 pub mod ending;
 pub mod facts;

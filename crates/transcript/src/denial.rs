@@ -1,0 +1,134 @@
+//! Calls of tools that a person, a rule or the client itself did not let run, or not to their end. Such a call has not failed,
+//! and the text of its result is the client's own, but for what the person typed.
+//!
+//! Since some version the client stamps these results with a `toolDenialKind`. Where there is no stamp, the text decides, for the
+//! client's own tools alone: a tool of an MCP server could print the same words.
+
+use serde_json::Value;
+
+use super::{content::first_text, record::STOPPED};
+
+/// The text in front of the human's words in the result of a call that they refused; its first letter may be large.
+const SAID: &str = "he user said:";
+
+/// The start of the advice that some versions add below the human's words.
+const ADVICE: &str = "\n\nNote: The user's next message may contain";
+
+/// The start of the text that the client writes for a person who wants to talk about the agent's questions.
+const QUESTIONS: &str = "The user wants to clarify these questions.";
+
+/// The marks of a person's words in that text.
+const ANSWERS: [&str; 2] = ["Answer:", "User notes:"];
+
+/// The start of a refusal to which some versions add that the call was running.
+const UNWANTED: &str = "The user doesn't want to proceed with this tool use";
+const WAS_RUNNING: &str = "this call was stopped while running";
+
+/// The reason for which a call did not run to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial<'a> {
+    /// The human refused it, with these words or none.
+    Refused(&'a str),
+    /// A hook, a rule, the permission mode or the check of auto mode did not allow it, for this reason or none.
+    Blocked(&'a str),
+    /// The human stopped it while it ran.
+    Stopped,
+    /// The client did not run it: another call had failed, or the turn was over.
+    Skipped,
+    /// The session ended before its result came.
+    Cut,
+}
+
+/// The starts of results by which an unstamped denial is known.
+const STARTS: [(&str, Denial<'_>); 23] = [
+    ("[Tool call interrupted:", Denial::Cut),
+    ("[Agent call interrupted:", Denial::Cut),
+    ("[Request interrupted: the session", Denial::Cut),
+    (STOPPED, Denial::Stopped),
+    ("[Tool call ", Denial::Skipped),
+    ("[This turn ended", Denial::Skipped),
+    ("The user doesn't want to take this action", Denial::Skipped),
+    ("Sibling tool call errored", Denial::Skipped),
+    ("Cancelled: parallel tool call", Denial::Skipped),
+    ("Error: Streaming fallback", Denial::Skipped),
+    (UNWANTED, Denial::Refused("")),
+    (
+        "Permission for this tool use was denied",
+        Denial::Refused(""),
+    ),
+    ("User chose to stay in plan mode", Denial::Refused("")),
+    ("The agent proposed a plan that was", Denial::Refused("")),
+    ("User rejected", Denial::Refused("")),
+    ("User denied", Denial::Refused("")),
+    ("User aborted", Denial::Refused("")),
+    ("Permission to ", Denial::Blocked("")),
+    ("Permission for this action", Denial::Blocked("")),
+    ("PreToolUse:", Denial::Blocked("")),
+    ("Hook PreToolUse:", Denial::Blocked("")),
+    ("Execution stopped by PreToolUse hook", Denial::Blocked("")),
+    ("Claude requested permissions to ", Denial::Blocked("")),
+];
+
+/// Returns the reason for which the call of this result did not run, or not to its end; none if it ran. `is_foreign` is true if
+/// the tool may not be the client's own.
+pub fn read_denial<'a>(
+    record: &'a Value,
+    result: &'a Value,
+    is_foreign: bool,
+) -> Option<Denial<'a>> {
+    if result["is_error"] != true {
+        return None;
+    }
+    let text = first_text(&result["content"]).unwrap_or_default();
+    let text = without_wrapper(text).unwrap_or(text).trim();
+    let stamp = record["toolDenialKind"].as_str();
+    if stamp.is_none() && is_foreign {
+        return None;
+    }
+    let known = STARTS.iter().find(|(start, _)| text.starts_with(start));
+    let known = known.map(|(_, denial)| *denial);
+    let is_unwanted = text.starts_with(UNWANTED) && text.contains(WAS_RUNNING);
+    let denial = match (stamp, known) {
+        _ if is_unwanted => Denial::Stopped,
+        (_, Some(Denial::Cut)) => Denial::Cut,
+        (Some("user-rejected"), _) => Denial::Refused(""),
+        (Some("interrupted"), _) => Denial::Stopped,
+        (Some("cancelled"), _) => Denial::Skipped,
+        (Some(_), _) => Denial::Blocked(""),
+        (None, known) => known?,
+    };
+    Some(match denial {
+        Denial::Refused(_) => Denial::Refused(words_in(record, text)),
+        // The client's sentence for a person's refusal says nothing about the rule.
+        Denial::Blocked(_) if text.starts_with(UNWANTED) => denial,
+        Denial::Blocked(_) => Denial::Blocked(text),
+        other => other,
+    })
+}
+
+/// Returns the words that a person typed when they refused a call.
+fn words_in<'a>(record: &'a Value, text: &'a str) -> &'a str {
+    let typed = record["userFeedback"].as_str();
+    let typed = typed.filter(|words| !words.trim().is_empty());
+    let quoted = || text.split_once(SAID).map(|(_, words)| words);
+    let words = typed.or_else(quoted).unwrap_or_default();
+    words.split(ADVICE).next().unwrap_or_default().trim()
+}
+
+/// Returns the person's own words in those that came with a refusal: all of them, or their answers to questions of the agent.
+pub fn own_words(refusal: &str) -> impl Iterator<Item = &str> {
+    let asked = refusal.starts_with(QUESTIONS);
+    let whole = (!asked && !refusal.is_empty()).then_some(refusal);
+    let lines = refusal.lines().filter(move |_| asked);
+    let answers = lines.filter_map(|line| {
+        let mut marks = ANSWERS.iter();
+        marks.find_map(|mark| line.trim().strip_prefix(mark))
+    });
+    whole.into_iter().chain(answers.map(str::trim))
+}
+
+/// Returns the text of an error that the client wrapped in its tag; none for any other text.
+pub fn without_wrapper(text: &str) -> Option<&str> {
+    let text = text.trim().strip_prefix("<tool_use_error>")?;
+    Some(text.strip_suffix("</tool_use_error>").unwrap_or(text))
+}
