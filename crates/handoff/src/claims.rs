@@ -23,9 +23,9 @@ use pitstop_transcript::{
     },
     prompts,
     record::{Splitter, parsed_records},
-    steps::{IN_BACKGROUND, STEPS_HEADING},
+    steps::{IN_BACKGROUND, STEPS_HEADING, is_outcome},
     words::Fences,
-    work::PLAN_HEADING,
+    work::{PLAN_HEADING, REFUSED_PLAN},
 };
 
 /// The sign in place of text that was cut.
@@ -232,8 +232,7 @@ fn add_step(line: &str, claims: &mut Vec<Claim>) -> bool {
         let line = line.trim();
         // These lines give the number of omitted lines, and the outcome.
         let is_note = line.starts_with(CUT) && line.ends_with(CUT) || line == IN_BACKGROUND;
-        let is_outcome = matches!(line, "failed:" | "printed:" | "no result yet");
-        if !is_note && !is_outcome {
+        if !is_note && !is_outcome(line) {
             let mut mark = ["+ ", "- "].into_iter();
             let own = mark.find_map(|mark| line.strip_prefix(mark));
             // The name of an argument may precede it.
@@ -283,6 +282,9 @@ fn add_call(text: &str, claims: &mut Vec<Claim>) {
 fn add_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
     let item = line.trim_start_matches(['>', ' ']);
     let item = item.strip_prefix("- ").unwrap_or(item);
+    if item == REFUSED_PLAN {
+        return;
+    }
     if SAID.contains(&heading) {
         let marks = [
             "[ ] ",
@@ -429,6 +431,13 @@ mod tests {
                 json!({ "pattern": "fn parse", "glob": "*.rs" }),
             ),
             result("3", "src/grammar.rs:12:fn parse_rule() {}", false),
+            call("4", "Bash", json!({ "command": "git push" })),
+            json!({ "type": "user", "toolDenialKind": "user-rejected", "message": { "content": [
+                { "type": "tool_result", "tool_use_id": "4", "is_error": true, "content": "The user doesn't want to \
+                  proceed with this tool use. To tell you how to proceed, the user said:\nNot before Monday" },
+            ] } }),
+            json!({ "type": "user", "toolUseResult": { "questions": [], "answers": { "Which base?": "SQLite" } }, "message": {
+                "content": [{ "type": "tool_result", "tool_use_id": "5", "content": "answered" }] } }),
             of("user", json!("Only one commit, please")),
             of("user", json!("Now the tests, please")),
         ]

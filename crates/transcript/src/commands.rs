@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{
     SessionId,
     content::{Block, each_block, joined_text},
+    denial::{Denial, read_denial},
     record::{Splitter, parsed_records},
     waiting::Waiting,
     words::split_ends,
@@ -249,7 +250,12 @@ impl State {
         if call.is_none() && !(copy["stdout"].is_string() && copy["stderr"].is_string()) {
             return;
         }
-        let said = joined_text(&block["content"]);
+        let said = match read_denial(record, block, false) {
+            None => joined_text(&block["content"]),
+            Some(Denial::Stopped | Denial::Cut) => String::new(),
+            // It did not run.
+            Some(_) => return,
+        };
         let failed = block["is_error"] == true;
         let (status, said) = exit_line(&said);
         let output = match (copy["stdout"].as_str(), copy["stderr"].as_str()) {
@@ -406,6 +412,26 @@ mod tests {
             ),
         ]);
         assert_eq!((found[0].0.exit, found[0].1.as_str()), (Some(101), "boom"));
+    }
+
+    #[test]
+    fn a_command_that_did_not_run_is_none() {
+        for said in [
+            "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+            "Permission to use Bash with command make has been denied.",
+            "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        ] {
+            assert_eq!(
+                read(&[used("t1", "make"), came("t1", said, &json!(said), true)]),
+                []
+            );
+        }
+        let stopped = "[Request interrupted by user for tool use]";
+        let found = read(&[
+            used("t1", "make"),
+            came("t1", stopped, &json!(stopped), true),
+        ]);
+        assert_eq!((found[0].0.exit, found[0].1.as_str()), (None, ""));
     }
 
     #[test]

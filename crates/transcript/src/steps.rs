@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::Value;
 
 use super::{
+    denial::Denial,
     human::section_lines,
     todo::is_todo_tool,
     words::{split_ends, without_signals},
@@ -40,12 +41,18 @@ const BELOW: &str = "    ";
 const MARK: &str = "  ";
 
 /// The words for the outcome of a call; one that worked and printed nothing worth showing has none.
-const FAILED: &str = "failed:";
-const PRINTED: &str = "printed:";
-const OPEN: &str = "no result yet";
+const OUTCOMES: [(Outcome, &str); 8] = [
+    (Outcome::Worked, "printed"),
+    (Outcome::Failed, "failed"),
+    (Outcome::Open, "no result yet"),
+    (Outcome::Cut, "no result: the session ended first"),
+    (Outcome::Refused, "refused by the human"),
+    (Outcome::Blocked, "not allowed"),
+    (Outcome::Stopped, "stopped by the human"),
+    (Outcome::Skipped, "not run"),
+];
 /// The line below a command that runs in the background.
 pub const IN_BACKGROUND: &str = "(in the background)";
-const CUT: &str = "no result: the session ended first";
 
 /// The most that is remembered of all steps together, in bytes: twice what a handoff has room for.
 const REMEMBERED: usize = 32 * 1024;
@@ -77,6 +84,34 @@ enum Outcome {
     Worked,
     /// A call that has failed.
     Failed,
+    /// A call that the human refused.
+    Refused,
+    /// A call that a rule or a hook did not allow.
+    Blocked,
+    /// A call that the human stopped.
+    Stopped,
+    /// A call that the client did not run.
+    Skipped,
+}
+
+impl Outcome {
+    /// Returns the words for it; none for what was said.
+    fn words(self) -> &'static str {
+        let found = OUTCOMES.iter().find(|(outcome, _)| *outcome == self);
+        found.map_or("", |(_, words)| words)
+    }
+
+    /// Reads the words for an outcome.
+    fn read(words: &str) -> Option<Self> {
+        let words = words.strip_suffix(':').unwrap_or(words);
+        let found = OUTCOMES.iter().find(|(_, known)| *known == words);
+        found.map(|(outcome, _)| *outcome)
+    }
+}
+
+/// Reports whether a line of a step, without its indent, is the one with the outcome.
+pub fn is_outcome(line: &str) -> bool {
+    Outcome::read(line).is_some()
 }
 
 /// The parts of a step that are shown, in bytes.
@@ -165,16 +200,16 @@ impl Step {
         };
         let input = detail.input.saturating_sub(self.head.len());
         below(&mut text, &self.input, input);
-        let (word, cap) = match self.outcome {
-            Outcome::Open => (OPEN, 0),
-            Outcome::Cut => (CUT, 0),
-            Outcome::Failed => (FAILED, detail.failed),
-            Outcome::Worked if detail.printed > 0 && !self.output.is_empty() => {
-                (PRINTED, detail.printed)
-            }
-            Outcome::Said | Outcome::Worked => return text,
+        let cap = match self.outcome {
+            Outcome::Worked => detail.printed,
+            _ => detail.failed,
         };
-        text.push_str(&format!("{MARK}{word}\n"));
+        let is_shown = cap > 0 && !self.output.is_empty();
+        if matches!(self.outcome, Outcome::Said | Outcome::Worked) && !is_shown {
+            return text;
+        }
+        let colon = if is_shown { ":" } else { "" };
+        text.push_str(&format!("{MARK}{}{colon}\n", self.outcome.words()));
         below(&mut text, &self.output, cap);
         text
     }
@@ -203,12 +238,7 @@ impl Step {
                 (Some(line), _) => step.input.push(line.to_owned()),
                 (None, word) => {
                     is_output = true;
-                    step.outcome = match word {
-                        FAILED => Outcome::Failed,
-                        OPEN => Outcome::Open,
-                        CUT => Outcome::Cut,
-                        _ => Outcome::Worked,
-                    };
+                    step.outcome = Outcome::read(word).unwrap_or(Outcome::Worked);
                 }
             }
         }
@@ -267,9 +297,7 @@ impl Steps {
     /// Notes the outcome of a call, and the line of its file at which it ended. The output of one that worked is shown only if
     /// it did not read or change a file: a file that was read can be read again.
     pub fn end_call(&mut self, id: &str, failed: bool, line: Option<u64>, output: &str) {
-        let mut open = self.steps.iter_mut().rev();
-        let open = open.find(|(of, step)| of == id && step.is_open());
-        let Some((_, step)) = open else {
+        let Some(step) = find_open(&mut self.steps, id) else {
             return;
         };
         let is_file = ["Read ", "Edit ", "MultiEdit ", "Write ", "NotebookEdit "];
@@ -292,12 +320,21 @@ impl Steps {
         self.forget_oldest();
     }
 
-    /// Notes that the session ended before the result of a call came.
-    pub fn cut_call(&mut self, id: &str) {
-        let mut open = self.steps.iter_mut().rev();
-        if let Some((_, step)) = open.find(|(of, step)| of == id && step.is_open()) {
-            step.outcome = Outcome::Cut;
-        }
+    /// Notes that a call did not run, or not to its end; `why` is what is worth showing of the reason.
+    pub fn deny_call(&mut self, id: &str, denial: Denial<'_>, why: &str) {
+        let Some(step) = find_open(&mut self.steps, id) else {
+            return;
+        };
+        step.outcome = match denial {
+            Denial::Refused(_) => Outcome::Refused,
+            Denial::Blocked(_) => Outcome::Blocked,
+            Denial::Stopped => Outcome::Stopped,
+            Denial::Skipped => Outcome::Skipped,
+            Denial::Cut => Outcome::Cut,
+        };
+        step.output = both_ends(&lines_of(why).collect::<Vec<_>>(), OUTPUT_CAP);
+        self.bytes += step.output.iter().map(String::len).sum::<usize>();
+        self.forget_oldest();
     }
 
     /// Takes over the steps of the session before and gives them back; none, if this one has steps already.
@@ -331,6 +368,13 @@ impl Steps {
             self.bytes -= oldest.bytes();
         }
     }
+}
+
+/// Returns the call of this id that has no result yet.
+fn find_open<'a>(steps: &'a mut VecDeque<(String, Step)>, id: &str) -> Option<&'a mut Step> {
+    let mut latest = steps.iter_mut().rev();
+    let open = latest.find(|(of, step)| of == id && step.is_open());
+    open.map(|(_, step)| step)
 }
 
 fn words_step(mark: &str, text: &str) -> Step {

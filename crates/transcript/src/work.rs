@@ -23,6 +23,7 @@ use serde_json::Value;
 
 use super::{
     content::{Block, each_block, joined_text},
+    denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, AND, Fact, each_fact, plain_command},
     prompts,
     steps::{Step, Steps, cut_in_the_middle},
@@ -77,8 +78,11 @@ pub const IN_WORK_TREE: &str = ", in the work tree ";
 /// The model name in a message that the client itself wrote in the agent's place.
 const SYNTHETIC: &str = "<synthetic>";
 
-/// The start of the client's own note for a call whose session ended before its result came.
-const CUT_CALL: &str = "[Tool call interrupted:";
+/// The starts of the client's errors for a path at which there is no file.
+const NO_FILE: [&str; 3] = ["File does not exist", "Path does not exist", "EISDIR"];
+
+/// The line above a plan that the human refused.
+pub const REFUSED_PLAN: &str = "(The human refused this plan.)";
 
 /// A file that the work is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -159,6 +163,14 @@ struct Call {
     file: Option<String>,
     is_search: bool,
     changes: bool,
+    /// True if its file, or its shell command, was not known before.
+    is_new: bool,
+    /// The names in its change that were not known before.
+    new_names: Vec<String>,
+    /// Its plan.
+    plan: Option<String>,
+    /// True if its tool is of an MCP server.
+    is_foreign: bool,
 }
 
 /// The work of one session; see the top of this file.
@@ -210,7 +222,7 @@ impl Work {
             match block {
                 Block::Text(text) => self.take_text(text, by_the_model),
                 Block::Call(block) if by_the_model => self.begin_call(block),
-                Block::Result(block) => self.end_call(block, &record["toolUseResult"]),
+                Block::Result(block) => self.end_call(block, record),
                 Block::Call(_) | Block::Image => {}
             }
         }
@@ -298,25 +310,24 @@ impl Work {
                 ..Call::default()
             },
         };
+        call.is_foreign = tool.starts_with("mcp__");
         match (tool, file) {
             ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
-                self.touch_file(&path, worth::CHANGED);
-                self.note_change(input, &path);
+                call.is_new = self.touch_file(&path, worth::CHANGED);
+                call.new_names = self.note_change(input, &path);
                 call.changes = true;
                 call.file = Some(path);
             }
             (_, Some(path)) => {
-                self.touch_file(&path, worth::NEARBY);
-                if tool.starts_with("mcp__") {
+                call.is_new = self.touch_file(&path, worth::NEARBY);
+                if call.is_foreign {
                     self.mention_all(input, Some(&path));
                 }
                 call.file = Some(path);
             }
             ("Bash" | "PowerShell", None) => {
                 self.note_mentions(text("command"), worth::RUN, None);
-                if !command.is_empty() {
-                    self.note_command(&call.name);
-                }
+                call.is_new = !command.is_empty() && self.note_command(&call.name);
             }
             ("Grep" | "Glob", None) => {
                 self.note_mentions(text("pattern"), worth::SOUGHT, None);
@@ -329,6 +340,7 @@ impl Work {
             ("ExitPlanMode", None) => {
                 if !text("plan").trim().is_empty() {
                     self.plan = Some(clipped(text("plan"), PLAN_CAP));
+                    call.plan.clone_from(&self.plan);
                 }
                 self.mention_all(input, None);
             }
@@ -339,17 +351,29 @@ impl Work {
         }
     }
 
-    fn note_command(&mut self, command: &str) {
+    /// Makes a command the latest; returns whether it is new.
+    fn note_command(&mut self, command: &str) -> bool {
+        let known = self.commands.len();
         self.commands.retain(|have| have != command);
+        let is_new = self.commands.len() == known;
         self.commands.push_back(command.to_owned());
         if self.commands.len() > COMMANDS {
             self.commands.pop_front();
         }
+        is_new
     }
 
-    /// Counts the identifiers of a change: those that are new in it count for more than those around them.
-    fn note_change(&mut self, input: &Value, path: &str) {
-        let mut change = |edit: &Value| {
+    /// Counts the identifiers of a change: those that are new in it count for more than those around them. Returns those that were
+    /// not known.
+    fn note_change(&mut self, input: &Value, path: &str) -> Vec<String> {
+        let mut unknown = Vec::new();
+        let mut note = |name: &str, by: f64| {
+            if self.note_name(name, by, Some(path)) {
+                unknown.push(name.to_owned());
+            }
+        };
+        let edits = input["edits"].as_array().into_iter().flatten();
+        for edit in std::iter::once(input).chain(edits) {
             let part = |key: &str| edit[key].as_str().unwrap_or_default();
             let (old, new) = (
                 searched_part(part("old_string")),
@@ -363,44 +387,51 @@ impl Work {
                 } else {
                     worth::NEARBY
                 };
-                self.note_name(name, by, Some(path));
+                note(name, by);
             }
-        };
-        change(input);
-        for edit in input["edits"].as_array().into_iter().flatten() {
-            change(edit);
         }
         for key in ["content", "new_source"] {
             let text = searched_part(input[key].as_str().unwrap_or_default());
             for name in facts::names_in(&text) {
-                self.note_name(name, worth::WRITTEN, Some(path));
+                note(name, worth::WRITTEN);
             }
         }
+        unknown
     }
 
-    fn end_call(&mut self, block: &Value, outcome: &Value) {
+    fn end_call(&mut self, block: &Value, record: &Value) {
         self.blocks += 1;
+        let outcome = &record["toolUseResult"];
         let id = block["tool_use_id"].as_str().unwrap_or_default();
         let call = self.calls.take(id);
+        let is_foreign = call.as_ref().is_none_or(|call| call.is_foreign);
+        if let Some(denial) = read_denial(record, block, is_foreign) {
+            self.deny_call(id, denial, call);
+            return;
+        }
         let output = joined_text(&block["content"]);
         // Colour sequences come before names without a blank.
         let output = pitstop_base::clean::without_escapes(&output);
         let output = redact::redact(&output);
-        if output.starts_with(CUT_CALL) {
-            self.steps.cut_call(id);
-            return;
-        }
+        // The client's own errors name its tools and their parameters.
+        let error = without_wrapper(&output);
+        let mentions = error.map_or(&*output, |_| "");
+        let output = error.unwrap_or(&output);
         let failed = block["is_error"] == true;
         let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
         let line = stopped_at(outcome, true).filter(|_| changed);
         self.steps
-            .end_call(id, failed, line, &self.places.without_directory(&output));
+            .end_call(id, failed, line, &self.places.without_directory(output));
         let Some(call) = call else {
-            self.note_mentions(&output, worth::PRINTED, None);
+            self.note_mentions(mentions, worth::PRINTED, None);
             return;
         };
+        if let Some(plan) = outcome["plan"].as_str().filter(|_| call.plan.is_some()) {
+            // The human may have edited it.
+            self.plan = Some(clipped(&redact::redact(plan), PLAN_CAP));
+        }
         if !call.key.is_empty() {
-            self.record_outcome(&call, failed, &output);
+            self.record_outcome(&call, failed, output);
         }
         match &call.file {
             Some(path) if !failed => {
@@ -410,13 +441,55 @@ impl Work {
                 }
                 // The answer to an edit is the file again.
                 if !call.changes {
-                    for name in facts::names_in(&searched_part(&output)) {
+                    for name in facts::names_in(&searched_part(mentions)) {
                         self.note_name(name, worth::READ, Some(path));
                     }
                 }
             }
-            _ if call.is_search => self.note_hits(&output),
-            _ => self.note_mentions(&output, worth::PRINTED, None),
+            Some(_) if NO_FILE.iter().any(|start| output.starts_with(start)) => {
+                self.take_back(&call);
+            }
+            _ if call.is_search => self.note_hits(mentions),
+            _ => self.note_mentions(mentions, worth::PRINTED, None),
+        }
+    }
+
+    /// Notes that a call did not run, or not to its end: that is no failure, and its result is the client's text.
+    fn deny_call(&mut self, id: &str, denial: Denial<'_>, call: Option<Call>) {
+        let why = match denial {
+            // The whole words are among the human's.
+            Denial::Refused(words) => own_words(words).next().unwrap_or_default().lines().next(),
+            Denial::Blocked(why) => Some(why),
+            _ => None,
+        };
+        let why = redact::redact(why.unwrap_or_default());
+        let why = self.places.without_directory(&why).into_owned();
+        self.steps.deny_call(id, denial, &why);
+        let Some(call) = call else {
+            return;
+        };
+        match denial {
+            Denial::Stopped | Denial::Cut => return,
+            Denial::Refused(_) if call.plan.is_some() && call.plan == self.plan => {
+                self.plan = call
+                    .plan
+                    .as_ref()
+                    .map(|plan| format!("{REFUSED_PLAN}\n\n{plan}"));
+            }
+            _ => {}
+        }
+        self.take_back(&call);
+    }
+
+    /// Forgets what only a call that did not run has brought in.
+    fn take_back(&mut self, call: &Call) {
+        for name in &call.new_names {
+            self.names.remove(name);
+        }
+        match &call.file {
+            Some(path) if call.is_new => drop(self.files.remove(path)),
+            None if call.is_new => self.commands.retain(|have| *have != call.name),
+            _ => {}
         }
     }
 
@@ -490,7 +563,7 @@ impl Work {
         });
         for fact in all {
             match fact {
-                Fact::Name(name) => self.note_name(name, by, home),
+                Fact::Name(name) => drop(self.note_name(name, by, home)),
                 Fact::File(path) => {
                     let path = self.places.relative_path(path);
                     // The work is seldom about a file outside of the project.
@@ -509,15 +582,17 @@ impl Work {
         }
     }
 
-    fn note_name(&mut self, name: &str, by: f64, home: Option<&str>) {
-        if !self.names.contains_key(name) {
+    /// Counts a mention of an identifier; returns whether it was not known.
+    fn note_name(&mut self, name: &str, by: f64, home: Option<&str>) -> bool {
+        let is_new = !self.names.contains_key(name);
+        if is_new {
             self.names.insert(name.to_owned(), Name::default());
         }
         let Some(entry) = self.names.get_mut(name) else {
-            return;
+            return is_new;
         };
         entry.worth.gain(self.blocks, by);
-        let Some(home) = home else { return };
+        let Some(home) = home else { return is_new };
         match entry.homes.iter_mut().find(|(path, _)| path == home) {
             Some((_, weight)) => *weight += by,
             None => entry.homes.push((home.to_owned(), by)),
@@ -526,11 +601,13 @@ impl Work {
             entry.homes.sort_by(|a, b| b.1.total_cmp(&a.1));
             entry.homes.truncate(HOMES);
         }
+        is_new
     }
 
-    fn touch_file(&mut self, path: &str, by: f64) {
+    /// Counts a mention of a file; returns whether it was not known.
+    fn touch_file(&mut self, path: &str, by: f64) -> bool {
         if path.is_empty() {
-            return;
+            return false;
         }
         let path = match path.rsplit_once('/') {
             Some((_, name)) => {
@@ -540,8 +617,10 @@ impl Work {
             // A bare name is short for the file that was met last by it.
             None => self.paths.get(path).map_or(path, String::as_str),
         };
+        let is_new = !self.files.contains_key(path);
         let file = self.files.entry(path.to_owned()).or_default();
         file.worth.gain(self.blocks, by);
+        is_new
     }
 
     /// Keeps what is remembered within its bound.

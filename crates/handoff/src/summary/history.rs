@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::make_harmless;
 use pitstop_transcript::{
     content::{Block, each_block, joined_text},
+    denial::{Denial, read_denial},
     prompts,
     record::{Splitter, parsed_records},
     words::{clipped, clipped_line},
@@ -206,8 +207,15 @@ impl Log {
             match block {
                 Block::Text(text) if record["isMeta"] != true => self.add_prompt(text, human),
                 Block::Result(block) if block["is_error"] == true => {
-                    let error = clipped_line(&joined_text(&block["content"]), ERROR_CAP);
-                    self.add_entry(Kind::Call, format!("  failed: {error}"));
+                    let (what, why) = match read_denial(record, block, true) {
+                        None => ("failed", joined_text(&block["content"])),
+                        Some(Denial::Refused(why)) => ("refused by the user", why.to_owned()),
+                        Some(Denial::Blocked(why)) => ("not allowed", why.to_owned()),
+                        Some(Denial::Stopped) => ("stopped by the user", String::new()),
+                        Some(Denial::Skipped | Denial::Cut) => ("not run", String::new()),
+                    };
+                    let why = clipped_line(&why, ERROR_CAP);
+                    self.add_entry(Kind::Call, format!("  {what}: {why}"));
                 }
                 _ => {}
             }
@@ -365,6 +373,9 @@ mod tests {
 
     #[test]
     fn a_session_is_condensed_to_what_was_said_and_done() {
+        let unwanted = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nlater";
+        let mut refused = returns("5", true, unwanted);
+        refused["toolDenialKind"] = json!("user-rejected");
         let history = history(&[
             says("build the parser"),
             replies("I look first."),
@@ -378,6 +389,8 @@ mod tests {
             returns("2", false, "ok"),
             calls("3", "Bash", &json!({"command": "cargo  test\n--lib"})),
             returns("3", true, "Exit code 101\nerror[E0308]: mismatched"),
+            calls("5", "Bash", &json!({"command": "git push"})),
+            refused,
             calls(
                 "4",
                 "TodoWrite",
@@ -391,7 +404,7 @@ mod tests {
             history.to_text(),
             "User: build the parser\n\nAssistant: I look first.\nRead: src/a.rs\n\
              Edit: src/a.rs, 2 lines become 3: c d e\nBash: cargo test --lib\n  \
-             failed: Exit code 101 error[E0308]: mismatched\nTodoWrite: [x] parse; [>] store; [ ] ship\n\n\
+             failed: Exit code 101 error[E0308]: mismatched\nBash: git push\n  refused by the user: later\nTodoWrite: [x] parse; [>] store; [ ] ship\n\n\
              User: now the store\n"
         );
     }

@@ -80,7 +80,7 @@ pub(super) fn searched_part(text: &str) -> Cow<'_, str> {
 
 /// Returns the lines of an output that tell what went wrong; its last lines if there are none.
 pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
-    const MARKS: [&str; 19] = [
+    const MARKS: [&str; 18] = [
         "✕",
         "✗",
         "fehler",
@@ -99,7 +99,6 @@ pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
         "cannot",
         "no such",
         "traceback",
-        "doesn't want",
     ];
     let lines = output
         .lines()

@@ -92,7 +92,7 @@ fn a_call_whose_session_ended_before_its_result_has_neither_failed_nor_worked() 
     let mut work = Work::default();
     let call = json!({"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": "make"}});
     work.take_record(&json!({"type": "assistant", "message": {"content": [call]}}));
-    let cut = format!("{CUT_CALL} the session ended before this call's result was recorded]");
+    let cut = "[Tool call interrupted: the session ended before this call's result was recorded]";
     let result =
         json!({"type": "tool_result", "tool_use_id": "1", "content": cut, "is_error": true});
     work.take_record(&json!({"type": "user", "message": {"content": [result]}}));
@@ -329,4 +329,178 @@ fn hostile_records_change_nothing() {
     ] {
         assert!(work(&[record]).is_empty());
     }
+}
+
+const UNWANTED: &str = "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file \
+    edit, the new_string was NOT written to the file).";
+
+/// Calls that did not run, each with its tool, its result, the client's stamp and the name of the outcome.
+const DENIED: [(&str, &str, &str, &str); 10] = [
+    (
+        "Edit",
+        "$ To tell you how to proceed, the user said:\nbehalte alte_spalte",
+        "user-rejected",
+        "Refused",
+    ),
+    ("Edit", "$ STOP what you are doing", "", "Refused"),
+    ("Write", "$ STOP what you are doing", "", "Refused"),
+    ("mcp__db__query", "$", "user-rejected", "Refused"),
+    (
+        "Bash",
+        "Permission to use Bash with command sign_it has been denied.",
+        "",
+        "Blocked",
+    ),
+    (
+        "Bash",
+        "PreToolUse:Bash hook error: [guard.py]: no_force_push",
+        "",
+        "Blocked",
+    ),
+    (
+        "Bash",
+        "Permission for this action was denied by the classifier. Reason: [force_push].",
+        "automode-blocked",
+        "Blocked",
+    ),
+    ("Bash", "never_push_here", "permission-rule", "Blocked"),
+    (
+        "Edit",
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        "",
+        "Skipped",
+    ),
+    (
+        "Bash",
+        "[Tool call skipped: the turn ended before it ran.]",
+        "cancelled",
+        "Skipped",
+    ),
+];
+
+#[test]
+fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
+    let input = json!({"file_path": "/p/new.rs", "old_string": "x", "new_string": "parse_all", "content": "parse_all"});
+    let push = json!({"command": "git push --force"});
+    for (tool, text, stamp, outcome) in DENIED {
+        let input = if matches!(tool, "Edit" | "Write") {
+            &input
+        } else {
+            &push
+        };
+        let mut end = result("1", &text.replace('$', UNWANTED), true, &Value::Null);
+        end["toolDenialKind"] = Some(stamp).filter(|stamp| !stamp.is_empty()).into();
+        let left = work(&[call("1", tool, input), end]);
+        assert!(
+            format!("{:?}", left.steps).contains(outcome),
+            "{text}: {left:?}"
+        );
+        let nothing = WorkAtHand {
+            steps: left.steps.clone(),
+            references: left.references.clone(),
+            is_in_turn: true,
+            ..WorkAtHand::default()
+        };
+        assert_eq!(left, nothing, "{text}");
+    }
+    let running = format!(
+        "{UNWANTED} Correction to the text above: this call was stopped while running, not refused."
+    );
+    for text in ["[Request interrupted by user for tool use]", &running] {
+        let left = work(&[
+            call("1", "Bash", &push),
+            result("1", text, true, &Value::Null),
+        ]);
+        assert!(left.last_failure.is_none() && left.names.is_empty());
+        // It did run.
+        assert_eq!(left.commands, ["git push --force"]);
+    }
+}
+
+#[test]
+fn a_tool_of_someone_else_cannot_claim_that_the_human_refused_it() {
+    let result = result("1", UNWANTED, true, &Value::Null);
+    let report = work(&[call("1", "mcp__x__run", &json!({"sql": "x"})), result]);
+    assert!(format!("{:?}", report.steps).contains("Failed"));
+}
+
+#[test]
+fn the_client_s_own_errors_name_nothing() {
+    for (tool, error) in [
+        (
+            "Edit",
+            "<tool_use_error>InputValidationError: Edit failed: the required parameter `old_string` is missing</tool_use_error>",
+        ),
+        (
+            "Write",
+            "<tool_use_error>File has not been read yet. Set file_path first.</tool_use_error>",
+        ),
+        (
+            "Bash",
+            "<tool_use_error>Error: No such tool available: run_it_all</tool_use_error>",
+        ),
+    ] {
+        let input = json!({"file_path": "/p/a.rs", "command": "x"});
+        let report = work(&[
+            call("1", tool, &input),
+            result("1", error, true, &Value::Null),
+        ]);
+        assert_eq!(report.names, [""; 0], "{error}");
+        let failure = report.last_failure.unwrap_or_default();
+        assert!(
+            !failure.lines.concat().contains("tool_use_error"),
+            "{failure:?}"
+        );
+    }
+}
+
+#[test]
+fn the_plan_is_the_one_that_the_human_approved() {
+    let propose = |id: &str, plan: &str| call(id, "ExitPlanMode", &json!({ "plan": plan }));
+    let refused = result(
+        "1",
+        &format!("{UNWANTED} To tell you how to proceed, the user said:\nsmaller"),
+        true,
+        &Value::Null,
+    );
+    let approved = result(
+        "2",
+        "User has approved your plan.",
+        false,
+        &json!({"plan": "smaller, with tests"}),
+    );
+    let records = [
+        propose("1", "big"),
+        refused,
+        propose("2", "smaller"),
+        approved,
+    ];
+    let first = work(&records[..2]).plan.unwrap_or_default();
+    assert_eq!(first, format!("{REFUSED_PLAN}\n\nbig"));
+    assert_eq!(work(&records[..3]).plan.as_deref(), Some("smaller"));
+    assert_eq!(work(&records).plan.as_deref(), Some("smaller, with tests"));
+}
+
+#[test]
+fn a_path_at_which_there_is_no_file_is_none() {
+    let read = |path: &str| call("1", "Read", &json!({ "file_path": path }));
+    for error in [
+        "<tool_use_error>File does not exist. Did you mean b.rs?</tool_use_error>",
+        "File does not exist. Current working directory: /p",
+        "EISDIR: illegal operation on a directory, read '/p/a.rs'",
+    ] {
+        let report = work(&[read("/p/a.rs"), result("1", error, true, &Value::Null)]);
+        assert_eq!(report.files.len(), 0, "{error}");
+    }
+    let known = work(&[
+        said("Now src/a.rs."),
+        read("/p/src/a.rs"),
+        result(
+            "1",
+            "File content (85812 tokens) exceeds maximum",
+            true,
+            &Value::Null,
+        ),
+    ]);
+    assert_eq!(known.files[0].path, "src/a.rs");
 }
