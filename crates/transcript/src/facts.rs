@@ -160,6 +160,7 @@ pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     while !rest.is_empty() {
         let end = rest.find(|c: char| !is_of_a_word(c)).unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
+        let word = own_part(word, &text[..text.len() - rest.len()]);
         // `response.json()` is a call, `app.cs(12)` names a line.
         let called = behind.strip_prefix('(');
         let called = called.is_some_and(|args| !args.starts_with(|c: char| c.is_ascii_digit()));
@@ -170,6 +171,27 @@ pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
         let mut behind = behind.chars();
         behind.next();
         rest = behind.as_str();
+    }
+}
+
+/// Returns the part of a word that stands for itself: behind a variable, a bracket or a wildcard there is the rest of a path, of
+/// which the name alone is known, and behind a backslash the letter of an escape.
+fn own_part<'a>(word: &'a str, before: &str) -> &'a str {
+    let name = || word.rsplit('/').next().unwrap_or(word);
+    let mut before = before.chars().rev();
+    match before.next() {
+        Some('$') if word.contains('/') => name(),
+        Some('}' | ']' | ')' | '*') if word.starts_with('/') => name(),
+        Some('}' | '*') if word.starts_with(['.', '_', '-']) && is_file(word) => "",
+        Some('\\') if word.starts_with(['n', 'r', 't']) => {
+            // `\new` may be a part of a path, `\nNew` is not.
+            let is_escape = word[1..].starts_with(|c: char| c.is_ascii_uppercase())
+                || !before
+                    .next()
+                    .is_some_and(|c| c.is_alphanumeric() || c == ':');
+            &word[usize::from(is_escape)..]
+        }
+        _ => word,
     }
 }
 
@@ -271,7 +293,7 @@ pub fn is_file(piece: &str) -> bool {
         }
         // `gopkg.in/yaml.v3` and `github.com/owner/name.git` are modules and addresses.
         let host = piece.split('/').next().unwrap_or_default();
-        let is_host = host.trim_start_matches('.').contains('.');
+        let is_host = host.trim_start_matches('.').contains('.') || ending == "git";
         if is_host || ending.strip_prefix('v').is_some_and(is_number) {
             return false;
         }
@@ -533,6 +555,39 @@ mod tests {
         let long = format!("packages/{}/src/index.ts", "a-long-name/".repeat(20));
         let long = long.replace("//", "/");
         assert_eq!(facts(&long), [File(&long)]);
+    }
+
+    #[test]
+    fn of_a_path_that_is_known_in_part_the_name_counts() {
+        use Fact::{File, Name};
+        for (text, found) in [
+            ("${ROOT}/scripts/run.sh", vec![File("run.sh")]),
+            ("$HOME/.config/app.toml", vec![File("app.toml")]),
+            ("$(git rev-parse HEAD)/src/a.rs", vec![File("a.rs")]),
+            ("app/[id]/page.tsx", vec![File("page.tsx")]),
+            ("src/**/a_b.ts", vec![File("a_b.ts")]),
+            ("src/*.test.ts {a,b}_test.go", vec![]),
+            (
+                "**do_it_now** *row_count",
+                vec![Name("do_it_now"), Name("row_count")],
+            ),
+            ("git@github.com:ada/tide.git", vec![]),
+        ] {
+            assert_eq!(facts(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_letter_of_an_escape_belongs_to_no_name() {
+        use Fact::{File, Name};
+        for (text, found) in [
+            (r"done\nGenerated \nrun_all", vec![Name("run_all")]),
+            (r"(x)\tread_it", vec![Name("read_it")]),
+            (r"C:\src\new_name", vec![Name("new_name")]),
+            (r#""a;\nsrc/a.rs""#, vec![File("src/a.rs")]),
+        ] {
+            assert_eq!(facts(text), found, "{text}");
+        }
     }
 
     #[test]
