@@ -1,5 +1,7 @@
 //! The content of a message in its parsed form: one text, or a list of blocks.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// A block of a message.
@@ -41,4 +43,54 @@ pub fn joined_text(content: &Value) -> String {
 /// Returns the text of a content, or of its first block.
 pub(super) fn first_text(content: &Value) -> Option<&str> {
     content.as_str().or_else(|| content[0]["text"].as_str())
+}
+
+/// Returns a tool's output without what the client adds for the agent: reminders, and the ids of agents and of background commands.
+pub(super) fn without_notes(output: &str) -> Cow<'_, str> {
+    const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
+    let end = ["agentId: ", "Command running in background with ID: "]
+        .iter()
+        .filter_map(|mark| {
+            let at = output.find(mark)?;
+            (at == 0 || output[..at].ends_with('\n')).then_some(at)
+        });
+    let mut own = Cow::Borrowed(&output[..end.min().unwrap_or(output.len())]);
+    while let Some(start) = own.find(REMINDER[0])
+        && let Some(length) = own[start..].find(REMINDER[1])
+    {
+        own.to_mut()
+            .replace_range(start..start + length + REMINDER[1].len(), "");
+    }
+    own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_client_adds_to_an_output_is_not_the_tool_s() {
+        for (output, own) in [
+            (
+                "1\tx\n\n<system-reminder>\nUse file_path.\n</system-reminder>\n",
+                "1\tx\n\n\n",
+            ),
+            (
+                "It is in a.rs.\nagentId: a881341 (for resuming)\n<usage>total_tokens: 1</usage>",
+                "It is in a.rs.\n",
+            ),
+            (
+                "Async agent launched successfully.\nagentId: ac27727\noutput_file: /tmp/x.output",
+                "Async agent launched successfully.\n",
+            ),
+            (
+                "Command running in background with ID: b7636e2. Output is being written to: /tmp/b.output",
+                "",
+            ),
+            ("let agentId: string", "let agentId: string"),
+            ("<system-reminder> is a tag", "<system-reminder> is a tag"),
+        ] {
+            assert_eq!(without_notes(output), own, "{output}");
+        }
+    }
 }

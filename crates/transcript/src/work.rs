@@ -22,7 +22,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    content::{Block, each_block, joined_text},
+    content::{Block, each_block, joined_text, without_notes},
     denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, AND, Fact, each_fact, plain_command},
     prompts,
@@ -80,6 +80,12 @@ const SYNTHETIC: &str = "<synthetic>";
 
 /// The starts of the client's errors for a path at which there is no file.
 const NO_FILE: [&str; 3] = ["File does not exist", "Path does not exist", "EISDIR"];
+
+/// The arguments with the client's own ids of background work.
+const IDS: [&str; 4] = ["task_id", "bash_id", "shell_id", "resume"];
+
+/// The directory of the client's files with the output of background work, and their ending.
+const OUTPUTS: [&str; 2] = ["/tasks/", ".output"];
 
 /// The line above a plan that the human refused.
 pub const REFUSED_PLAN: &str = "(The human refused this plan.)";
@@ -149,6 +155,8 @@ struct Name {
 #[derive(Debug, Default)]
 struct File {
     worth: Worth,
+    /// True if a tool has used it by this path.
+    is_used: bool,
     changed: bool,
     line: Option<u64>,
 }
@@ -313,13 +321,13 @@ impl Work {
         call.is_foreign = tool.starts_with("mcp__");
         match (tool, file) {
             ("Edit" | "MultiEdit" | "Write" | "NotebookEdit", Some(path)) => {
-                call.is_new = self.touch_file(&path, worth::CHANGED);
+                call.is_new = self.use_file(&path, worth::CHANGED);
                 call.new_names = self.note_change(input, &path);
                 call.changes = true;
                 call.file = Some(path);
             }
             (_, Some(path)) => {
-                call.is_new = self.touch_file(&path, worth::NEARBY);
+                call.is_new = self.use_file(&path, worth::NEARBY);
                 if call.is_foreign {
                     self.mention_all(input, Some(&path));
                 }
@@ -415,7 +423,7 @@ impl Work {
         let output = redact::redact(&output);
         // The client's own errors name its tools and their parameters.
         let error = without_wrapper(&output);
-        let mentions = error.map_or(&*output, |_| "");
+        let mentions = &*error.map_or_else(|| without_notes(&output), |_| Cow::Borrowed(""));
         let output = error.unwrap_or(&output);
         let failed = block["is_error"] == true;
         let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
@@ -526,7 +534,7 @@ impl Work {
             match parts {
                 Some((path, text)) => {
                     let path = self.places.relative_path(path);
-                    self.touch_file(&path, worth::PRINTED);
+                    self.mention_file(&path, worth::PRINTED);
                     for name in facts::names_in(text) {
                         self.note_name(name, worth::PRINTED, Some(&path));
                     }
@@ -546,7 +554,10 @@ impl Work {
                 }
             }
             Value::Object(fields) => {
-                for value in fields.values() {
+                let named = fields
+                    .iter()
+                    .filter(|(key, _)| !IDS.contains(&key.as_str()));
+                for (_, value) in named {
                     self.mention_all(value, home);
                 }
             }
@@ -572,7 +583,7 @@ impl Work {
                     } else {
                         by / 2.0
                     };
-                    self.touch_file(&path, by);
+                    self.mention_file(&path, by);
                 }
                 Fact::Reference(reference) => {
                     let worth = self.references.entry(reference.to_owned()).or_default();
@@ -604,19 +615,35 @@ impl Work {
         is_new
     }
 
-    /// Counts a mention of a file; returns whether it was not known.
+    /// Counts a mention of a file in a text: a bare name, or the end of a path with a blank, is short for the file that was met last
+    /// by it.
+    fn mention_file(&mut self, path: &str, by: f64) {
+        let is_used = self.files.get(path).is_some_and(|file| file.is_used);
+        let known = self.paths.get(path).filter(|_| !is_used).cloned();
+        self.touch_file(known.as_deref().unwrap_or(path), by);
+    }
+
+    /// Counts the use of a file by a tool; returns whether it was not known.
+    fn use_file(&mut self, path: &str, by: f64) -> bool {
+        let is_new = self.touch_file(path, by);
+        if let Some(file) = self.files.get_mut(path) {
+            file.is_used = true;
+        }
+        is_new
+    }
+
+    /// Counts the file at a path; returns whether it was not known.
     fn touch_file(&mut self, path: &str, by: f64) -> bool {
-        if path.is_empty() {
+        if path.is_empty() || path.contains(OUTPUTS[0]) && path.ends_with(OUTPUTS[1]) {
             return false;
         }
-        let path = match path.rsplit_once('/') {
-            Some((_, name)) => {
-                self.paths.insert(name.to_owned(), path.to_owned());
-                path
+        let tail = path.rsplit(' ').next().unwrap_or_default();
+        let name = tail.rsplit('/').next().unwrap_or_default();
+        for short in [tail, name] {
+            if short != path {
+                self.paths.insert(short.to_owned(), path.to_owned());
             }
-            // A bare name is short for the file that was met last by it.
-            None => self.paths.get(path).map_or(path, String::as_str),
-        };
+        }
         let is_new = !self.files.contains_key(path);
         let file = self.files.entry(path.to_owned()).or_default();
         file.worth.gain(self.blocks, by);

@@ -75,6 +75,7 @@ impl Work {
                 self.touch_file(&path, by);
                 if let Some(file) = self.files.get_mut(&path) {
                     file.changed |= changed;
+                    file.is_used |= changed || line.is_some();
                     file.line = file.line.or(line);
                 }
             }

@@ -27,10 +27,9 @@ impl Work {
         let now = self.blocks;
         let files = rank_entries(&self.files, now, |file| file.worth, FILES);
         // A bare name that was noted before the path was known means that file.
-        let is_known = |path: &String| !path.contains('/') && self.paths.contains_key(path);
         let mut files: Vec<FileAtHand> = files
             .into_iter()
-            .filter(|(path, _)| !is_known(path))
+            .filter(|(path, file)| file.is_used || !self.paths.contains_key(*path))
             .map(|(path, file)| FileAtHand {
                 path: path.clone(),
                 changed: file.changed,

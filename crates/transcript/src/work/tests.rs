@@ -504,3 +504,69 @@ fn a_path_at_which_there_is_no_file_is_none() {
     ]);
     assert_eq!(known.files[0].path, "src/a.rs");
 }
+
+#[test]
+fn the_end_of_a_path_with_a_blank_means_that_file() {
+    for path in [
+        "docs/new file.txt",
+        "Übersicht der Fälle.md",
+        "my app/src/main.rs",
+    ] {
+        let tail = path.rsplit(' ').next().unwrap_or_default();
+        let mut work = Work::default();
+        for text in [format!("see \"{path}\""), format!("again: {tail}")] {
+            work.take_record(&said(&text));
+            wrote(&mut work, "/p", &format!("/p/{path}"));
+        }
+        assert_eq!(paths(&work), [path]);
+    }
+}
+
+#[test]
+fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
+    let output = "/tmp/claude-1000/-p/tasks/b7636e2.output";
+    let started = format!(
+        "Command running in background with ID: b7636e2. Output is being written to: {output}"
+    );
+    let none = &Value::Null;
+    let report = work(&[
+        call(
+            "1",
+            "Bash",
+            &json!({"command": "npm run dev", "run_in_background": true}),
+        ),
+        result("1", &started, false, none),
+        call("2", "TaskOutput", &json!({"task_id": "b7636e2"})),
+        result("2", "ready", false, none),
+        call("3", "Read", &json!({"file_path": output})),
+        result("3", "ready", false, none),
+        call("4", "Task", &json!({"prompt": "look"})),
+        result(
+            "4",
+            "Seen.\nagentId: a881341 (for resuming)\n<usage>total_tokens: 9</usage>",
+            false,
+            none,
+        ),
+    ]);
+    assert_eq!((report.files, report.names), (vec![], vec![]));
+    assert_eq!(report.references, ["branch topic"]);
+}
+
+#[test]
+fn a_file_that_a_tool_has_used_is_no_other_one_of_its_name() {
+    for (first, second) in [
+        ("src/main.rs", "main.rs"),
+        ("docs/README.md", "README.md"),
+        ("my app/src/a.ts", "src/a.ts"),
+    ] {
+        let mut work = Work::default();
+        for path in [first, second] {
+            wrote(&mut work, "/p", &format!("/p/{path}"));
+        }
+        work.take_record(&said(&format!("Both {first} and {second} are done.")));
+        let mut both = [first, second];
+        both.sort_unstable();
+        assert_eq!(paths(&work), both);
+        assert!(work.report().files.iter().all(|file| file.changed));
+    }
+}
