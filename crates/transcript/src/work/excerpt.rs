@@ -21,7 +21,10 @@ pub(super) fn is_plan(text: &str) -> bool {
         let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
         line.starts_with("- ")
             || line.starts_with("* ")
-            || digits.len() < line.len() && digits.starts_with(". ")
+            || digits.len() < line.len()
+                && [". ", ") ", "、", "．"]
+                    .iter()
+                    .any(|mark| digits.starts_with(mark))
     };
     let small = text.to_lowercase();
     // The agent answers in the human's language.
@@ -32,6 +35,16 @@ pub(super) fn is_plan(text: &str) -> bool {
         "je vais",
         "prochain",
         "étape",
+        "план",
+        "следующ",
+        "шаг",
+        "далее",
+        "计划",
+        "步骤",
+        "接下来",
+        "下一步",
+        "手順",
+        "次に",
         "i'll",
         "i will",
         "let me",
@@ -80,11 +93,17 @@ pub(super) fn searched_part(text: &str) -> Cow<'_, str> {
 
 /// Returns the lines of an output that tell what went wrong; its last lines if there are none.
 pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
-    const MARKS: [&str; 18] = [
+    const MARKS: [&str; 24] = [
         "✕",
         "✗",
         "fehler",
         "erreur",
+        "ошибка",
+        "не удалось",
+        "错误",
+        "失败",
+        "エラー",
+        "失敗",
         "error",
         "fail",
         "panic",

@@ -570,3 +570,31 @@ fn a_file_that_a_tool_has_used_is_no_other_one_of_its_name() {
         assert!(work.report().files.iter().all(|file| file.changed));
     }
 }
+
+#[test]
+fn a_plan_is_one_in_the_human_s_language() {
+    for text in [
+        "План:\n\n1. Исправить лексер\n2. Обновить тесты\n3. Закоммитить",
+        "接下来的步骤：\n\n1、写测试\n2、改代码\n3、提交",
+        "Ich werde so vorgehen:\n\n1) Lexer\n2) Tests\n3) Commit",
+        "次に:\n\n- レクサー\n- テスト\n- コミット",
+    ] {
+        assert_eq!(work(&[said(text)]).plan.as_deref(), Some(text));
+    }
+}
+
+#[test]
+fn the_line_that_tells_what_went_wrong_is_found_in_the_human_s_language() {
+    for line in [
+        "错误：文件不存在",
+        "Ошибка: нет файла",
+        "エラー: ファイルがありません",
+    ] {
+        let printed = format!("{line}\n{}", "more\n".repeat(9));
+        let report = work(&[
+            call("1", "Bash", &json!({"command": "x"})),
+            result("1", &printed, true, &Value::Null),
+        ]);
+        assert_eq!(report.last_failure.unwrap_or_default().lines, [line]);
+    }
+}
