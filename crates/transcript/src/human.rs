@@ -323,54 +323,115 @@ pub fn parse_item(line: &str) -> Option<Said> {
     })
 }
 
+/// The words by which a person only lets the agent continue, or thanks, by [`plain_key`].
+const GO_ON: [&str; 84] = [
+    "ja",
+    "bitte",
+    "nein",
+    "weiter",
+    "mach weiter",
+    "danke",
+    "passt",
+    "genau",
+    "gut",
+    "oui",
+    "non",
+    "continuez",
+    "vas y",
+    "d accord",
+    "merci",
+    "lgtm",
+    "looks good",
+    "do it",
+    "next",
+    "please",
+    "keep going",
+    "great",
+    "perfect",
+    "yep",
+    "continue",
+    "go",
+    "go ahead",
+    "go on",
+    "k",
+    "no",
+    "ok",
+    "okay",
+    "proceed",
+    "sure",
+    "thanks",
+    "thank you",
+    "y",
+    "yes",
+    "да",
+    "нет",
+    "продолжай",
+    "продолжайте",
+    "дальше",
+    "давай",
+    "хорошо",
+    "спасибо",
+    "ок",
+    "пожалуйста",
+    "继续",
+    "请继续",
+    "继续吧",
+    "好",
+    "好的",
+    "是",
+    "是的",
+    "可以",
+    "没问题",
+    "谢谢",
+    "不",
+    "不用",
+    "繼續",
+    "請繼續",
+    "謝謝",
+    "はい",
+    "いいえ",
+    "続けて",
+    "続けてください",
+    "お願いします",
+    "ありがとう",
+    "네",
+    "아니요",
+    "계속",
+    "계속해",
+    "계속해줘",
+    "sí",
+    "sigue",
+    "continúa",
+    "adelante",
+    "gracias",
+    "por favor",
+    "sim",
+    "obrigado",
+    "avanti",
+    "grazie",
+];
+
+/// The starts of the marks that the client's prompt box puts in the place of pictures and of pasted text.
+const PLACEHOLDERS: [&str; 3] = ["[Image #", "[Pasted text #", "[...Truncated text #"];
+
 /// Reports whether a prompt only lets the agent continue, and is not a request that is worth a place in a handoff.
 fn says_nothing(prompt: &str) -> bool {
-    const WORDS: [&str; 38] = [
-        "ja",
-        "ja bitte",
-        "nein",
-        "weiter",
-        "mach weiter",
-        "bitte weiter",
-        "danke",
-        "passt",
-        "genau",
-        "oui",
-        "non",
-        "continuez",
-        "vas y",
-        "d accord",
-        "merci",
-        "lgtm",
-        "looks good",
-        "do it",
-        "next",
-        "please continue",
-        "keep going",
-        "great",
-        "perfect",
-        "yep",
-        "continue",
-        "go",
-        "go ahead",
-        "go on",
-        "k",
-        "no",
-        "ok",
-        "okay",
-        "proceed",
-        "sure",
-        "thanks",
-        "y",
-        "yes",
-        "yes please",
-    ];
-    let key = plain_key(prompt);
+    let parts = prompt.split(']').map(|part| {
+        let mut marks = PLACEHOLDERS.iter().filter_map(|mark| part.find(mark));
+        marks.next().map_or(part, |at| &part[..at])
+    });
+    let key = plain_key(&parts.collect::<Vec<_>>().join(" "));
+    let mut rest = key.as_str();
     // A number is a choice.
-    if !key.contains(char::is_alphabetic) {
-        return true;
+    while rest.contains(char::is_alphabetic) {
+        let behind = GO_ON.iter().filter_map(|word| rest.strip_prefix(word));
+        let behind = behind.filter(|behind| behind.is_empty() || behind.starts_with(' '));
+        match behind.min_by_key(|behind| behind.len()) {
+            Some(behind) => rest = behind.trim_start(),
+            None => return false,
+        }
     }
-    WORDS.contains(&key.as_str())
+    true
 }
 
 /// Returns the person's words in a prompt that may be a command; none for a command alone and for the note of an interruption.
@@ -524,6 +585,36 @@ mod tests {
         }
         assert_eq!(words.first.unwrap().text, "Port the parser");
         assert_eq!(words.latest.unwrap().text, "Now its tests");
+    }
+
+    #[test]
+    fn words_that_only_say_go_on_do_so_in_every_language() {
+        for prompt in [
+            "да, продолжай",
+            "好的，继续",
+            "はい、続けてください。",
+            "네, 계속해줘",
+            "Ok, danke, weiter!",
+            "yes please, go on",
+            "Sí, adelante",
+            "[Image #2]",
+            "[Pasted text #1 +30 lines]",
+            "ok [Image #1] [Image #2]",
+            "2)",
+        ] {
+            assert!(says_nothing(prompt), "{prompt}");
+        }
+        for prompt in [
+            "нет, не так",
+            "继续，但是不要改数据库",
+            "goon",
+            "weiter mit dem Lexer",
+            "no tabs",
+            "[Image #1] blue, please",
+            "a[0] is wrong",
+        ] {
+            assert!(!says_nothing(prompt), "{prompt}");
+        }
     }
 
     #[test]
