@@ -25,7 +25,7 @@ use pitstop_transcript::Tokens;
 use crate::app::{
     effect::{Effect, run_event},
     facts::reads_task,
-    model::{Model, Overlay, event_scratch::NoReboot, progress::state_of, run::Run},
+    model::{Model, Overlay, event_scratch::NoReboot, run::Run},
     reboot::{self, Approval, iteration, leave::leave, submit},
 };
 
@@ -170,7 +170,7 @@ fn resume_key(model: &Model) -> String {
 
 /// Has the run decide how to go on, by what the turn has changed.
 fn decide(model: &mut Model) {
-    let state = state_of(&model.draft);
+    let state = model.draft.work_state();
     drive(model, |run, facts, acts| run.decide(state, facts, acts));
 }
 

@@ -38,7 +38,6 @@ use crate::app::{
         Model,
         draft::HandoffDraft,
         moments::{Moments, SeenBy, Waiting},
-        progress::state_of,
     },
 };
 
@@ -260,7 +259,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
             model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
         }
     }
-    let state = state_of(&model.draft);
+    let state = model.draft.work_state();
     model.reboot.progress.looked(state);
     let head = match &model.draft.git {
         GitState::Facts(facts) => facts.head.clone(),

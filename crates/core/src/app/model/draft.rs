@@ -25,6 +25,7 @@ use super::{
     moments::Moments,
     notes::NotesPanel,
     panels::HandoffPanel,
+    progress::hash_of,
     requests::Requests,
     rewinds::{Before, Rewinds},
     seen_signals::SeenSignals,
@@ -78,6 +79,23 @@ pub struct HandoffDraft {
 }
 
 impl HandoffDraft {
+    /// Returns a number that changes with git, the notes, the to-dos, what the signals said and the tests.
+    pub(in crate::app) fn work_state(&self) -> u64 {
+        let mut signalled = self.signalled.clone();
+        // A human's prompt is no work done.
+        signalled
+            .constraints
+            .retain(|one| one.origin != Origin::Human);
+        hash_of(&(
+            &self.git,
+            &signalled,
+            self.notes.text(),
+            &self.preserved.test_state,
+            &self.preserved.completed_items,
+            &self.preserved.pending_items,
+        ))
+    }
+
     /// Creates a draft that contains only the scratchpad on disk.
     pub(super) fn new(marker: Marker, notes: String, generator: Generator) -> Self {
         Self {

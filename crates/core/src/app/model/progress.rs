@@ -6,9 +6,6 @@ use std::{
 };
 
 use crate::autopilot;
-use pitstop_handoff::preserved::Origin;
-
-use super::draft::HandoffDraft;
 
 /// The number of commands that are remembered: a run of a week has fewer.
 const COMMANDS: usize = 1 << 14;
@@ -51,12 +48,12 @@ impl Progress {
         self.worked |= new && !only_looks(command);
     }
 
-    /// Takes the state ([`state_of`]) after git was read: the first one is what later ones are compared with.
+    /// Takes the draft's state of the work after git was read: the first one is what later ones are compared with.
     pub fn looked(&mut self, state: u64) {
         self.began.get_or_insert(state);
     }
 
-    /// Reports whether the present session has got something done, given the present state ([`state_of`]).
+    /// Reports whether the present session has got something done, given the draft's state of the work.
     #[must_use]
     pub fn is_made(&self, state: u64) -> bool {
         self.worked || self.began.is_some_and(|began| began != state)
@@ -111,24 +108,7 @@ fn part_only_looks(part: &str) -> bool {
     }
 }
 
-/// Returns a number that changes with git, the notes, the to-dos, what the signals said and the tests.
-pub fn state_of(draft: &HandoffDraft) -> u64 {
-    let mut signalled = draft.signalled.clone();
-    // A human's prompt is no work done.
-    signalled
-        .constraints
-        .retain(|one| one.origin != Origin::Human);
-    hash_of(&(
-        &draft.git,
-        &signalled,
-        draft.notes.text(),
-        &draft.preserved.test_state,
-        &draft.preserved.completed_items,
-        &draft.preserved.pending_items,
-    ))
-}
-
-fn hash_of(value: &impl std::hash::Hash) -> u64 {
+pub(super) fn hash_of(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

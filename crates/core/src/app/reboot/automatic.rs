@@ -26,7 +26,7 @@ use pitstop_transcript::Tokens;
 use super::{
     Approval, approve, on_the_fly, request,
     steps::follow,
-    timing::{cuts, is_answer_due, is_free, quiet_for},
+    timing::{cuts, is_answer_due, is_free, put_off},
 };
 use crate::app::{
     draft::{breakpoint, summary},
@@ -40,8 +40,7 @@ use crate::app::{
         Model, Overlay,
         attempt::AttemptEvent,
         event_scratch::NoReboot,
-        progress::state_of,
-        reboot::{Attempt, Breaker, Clock, Phase, QuietReason, RebootOutcome},
+        reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
     },
     refusal::Refusal,
 };
@@ -67,12 +66,6 @@ pub fn held_up(model: &mut Model, why: &Refusal) {
         model.error(why.to_string());
         put_off(model, why.to_string());
     }
-}
-
-/// Puts off a reboot that did not begin, for this reason: it is tried again when the next turn has ended.
-pub(super) fn put_off(model: &mut Model, why: String) {
-    let quiet = quiet_for(model, 1, QuietReason::Refused(why));
-    model.reboot.be_quiet(quiet);
 }
 
 /// Asks for a reboot by itself if usage calls for one and nothing prevents it.
@@ -121,7 +114,7 @@ pub(super) fn breaker(model: &Model) -> Option<Breaker> {
     if let Some(born) = born_full(model) {
         return Some(Breaker::BornFull(born));
     }
-    let idle = model.reboot.progress.idle(state_of(&model.draft));
+    let idle = model.reboot.progress.idle(model.draft.work_state());
     let forced = is_forced(model);
     if idle >= model.config.reboot.max_idle_sessions && !(forced && model.autopilot.is_none()) {
         return Some(Breaker::Idle(idle));

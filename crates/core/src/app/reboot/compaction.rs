@@ -24,7 +24,7 @@ use super::{
     Approval, Kind, approve,
     automatic::breaker,
     begin,
-    steps::{End, Next, end, enter},
+    steps::{End, end, enter},
 };
 use crate::app::{
     effect::Effect,
@@ -32,8 +32,7 @@ use crate::app::{
     facts::{answer_left, answers_at_once, held as undecided, is_forced},
     model::{
         Model,
-        attempt::AttemptEvent,
-        reboot::{Attempt, Held, Phase},
+        reboot::{Held, Phase},
     },
     refusal::Refusal,
 };
@@ -149,15 +148,4 @@ pub fn timer(model: &mut Model, epoch: u64) {
         model.error(format!("the compaction is left to the client: {why}"));
         end(model, End::LeftToClient(None));
     }
-}
-
-/// Returns what follows from the stop of a turn in which the client compacts, and of the compaction with it.
-pub(super) fn turn_aborted(attempt: &Attempt) -> Option<Next> {
-    let held = attempt.held.as_ref()?;
-    Some(if held.answered {
-        Next::Note(AttemptEvent::StoppedInClient, Vec::new())
-    } else {
-        let notice = "the compaction was stopped in the client: nothing was changed";
-        Next::End(End::LeftToClient(Some(notice)))
-    })
 }

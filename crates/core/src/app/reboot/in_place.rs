@@ -20,7 +20,7 @@ use pitstop_agent::{
 };
 
 use super::{
-    compaction, on_the_fly,
+    on_the_fly,
     steps::{self, End, Next, behind_draft, enter, follow, verify_timer, waiting},
     submit,
 };
@@ -222,9 +222,20 @@ fn judge(model: &Model, attempt: &Attempt, event: ReplaceEvent) -> Vec<Next> {
         ReplaceEvent::HookSeen(_) | ReplaceEvent::Compacted => replaced(attempt),
         ReplaceEvent::ToolEnded => on_the_fly::tool_ended(attempt),
         ReplaceEvent::PassedOver => on_the_fly::passed_over(attempt),
-        ReplaceEvent::TurnAborted => compaction::turn_aborted(attempt),
+        ReplaceEvent::TurnAborted => turn_aborted(attempt),
     };
     next.into_iter().collect()
+}
+
+/// Returns what follows from the stop of a turn in which the client compacts, and of the compaction with it.
+fn turn_aborted(attempt: &Attempt) -> Option<Next> {
+    let held = attempt.held.as_ref()?;
+    Some(if held.answered {
+        Next::Note(AttemptEvent::StoppedInClient, Vec::new())
+    } else {
+        let notice = "the compaction was stopped in the client: nothing was changed";
+        Next::End(End::LeftToClient(Some(notice)))
+    })
 }
 
 /// Reports whether the client's own side has this order, and is not known to have the text.

@@ -11,7 +11,7 @@ use crate::app::{
         summary,
     },
     effect::{Effect, StartAgent},
-    model::{Model, progress::state_of, session::Session},
+    model::{Model, session::Session},
 };
 
 /// Starts the very first agent.
@@ -84,7 +84,7 @@ fn open_record(
         cause,
         Some(Cause::Threshold | Cause::ContextLimit | Cause::Compaction)
     );
-    let state = state_of(&model.draft);
+    let state = model.draft.work_state();
     model.reboot.progress.next_session(full, state);
     model.reboot.leave_session();
     model.draft.notes.hand_over();

@@ -10,7 +10,7 @@ use crate::{
     lineage::{IterationId, journal::Step},
 };
 
-use super::{Attempt, Kind, automatic::put_off, steps::close};
+use super::{Attempt, Kind, steps::close, timing::put_off};
 
 /// Returns the order to make and check everything that the new agent needs; without it the reboot is refused and the old agent goes
 /// on.
