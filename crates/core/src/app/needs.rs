@@ -21,7 +21,11 @@ use crate::app::{
         after_end, agent_reason, answer_left, answers_at_once, held, is_unattended, limit_reset,
         waits_for_enter,
     },
-    model::{Model, needs::Need, reboot::Attempt},
+    model::{
+        Model,
+        needs::Need,
+        reboot::{Attempt, Reboot},
+    },
     reboot,
     session::host_output,
 };
@@ -62,7 +66,7 @@ pub(super) fn after(model: &mut Model) {
     for one in found {
         let now = model.now.wall;
         let (id, since, called) = model.outside.number_need(one.kind, one.occasion, now);
-        let calls = one.calls && !called && may_call(model, one.kind);
+        let calls = one.calls && !called && may_call(&mut model.reboot, one.kind);
         let need = Need {
             id,
             kind: one.kind,
@@ -91,11 +95,11 @@ pub(super) fn after(model: &mut Model) {
 }
 
 /// Reports whether a person may be called: for a reboot once for each level that the session reaches.
-fn may_call(model: &mut Model, kind: NeedKind) -> bool {
+fn may_call(reboot: &mut Reboot, kind: NeedKind) -> bool {
     if kind != NeedKind::Review {
         return true;
     }
-    let attempt = model.reboot.attempt.as_ref();
+    let attempt = reboot.attempt.as_ref();
     if attempt.is_some_and(|one| one.held.is_some()) {
         return true;
     }
@@ -103,7 +107,7 @@ fn may_call(model: &mut Model, kind: NeedKind) -> bool {
         Some(Cause::Breakpoint) => Level::Critical,
         _ => Level::Overflow,
     };
-    model.reboot.call_person(level)
+    reboot.call_person(level)
 }
 
 fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {

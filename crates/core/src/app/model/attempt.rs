@@ -52,6 +52,8 @@ pub(in crate::app) enum AttemptEvent<'a> {
     StoppedInClient,
     /// The moment is not a safe one, while the agent is in this state.
     NotSafe(AgentState),
+    /// The last look at the prompt box has come as far as this.
+    Looked(LastLook),
     /// Another call has begun where the turn was to be cut: the next gap between calls is waited for.
     CallBegun,
     /// This is kept on disk of the prompt box while the conversation is replaced around it.
@@ -62,6 +64,8 @@ pub(in crate::app) enum AttemptEvent<'a> {
     StartOrdered,
     /// The phase has come as far as this one, which is in the journal already.
     GotOn(Phase),
+    /// The clock by which `auto` announces it has stopped.
+    ClockStopped,
     /// Another way was taken, while nothing has been done in the one before.
     WayTaken(Kind),
     /// The running turn is to be interrupted.
@@ -97,19 +101,12 @@ impl Reboot {
         }
     }
 
-    /// Notes how far the last look at the prompt box has come, while a safe moment is waited for.
-    pub(in crate::app) fn look(&mut self, at: LastLook) {
-        if let Some(Phase::Waiting { look, .. }) = self.attempt.as_mut().map(|one| &mut one.phase) {
-            *look = at;
-        }
-    }
-
     /// Notes that this order to read the prompt box has ended. Returns false if it is not waited for.
     pub(in crate::app) fn look_done(&mut self, order: OrderId) -> bool {
         let phase = self.attempt.as_ref().map(|one| &one.phase);
         let waits = matches!(phase, Some(Phase::Waiting { look: LastLook::Ordered(one), .. }) if *one == order);
         if waits {
-            self.look(LastLook::Done);
+            self.on(AttemptEvent::Looked(LastLook::Done));
         }
         waits
     }
@@ -373,6 +370,8 @@ impl Attempt {
                 *look = LastLook::Pending;
                 self.outdated |= state == AgentState::Busy;
             }
+            (AttemptEvent::Looked(at), Phase::Waiting { look, .. }) => *look = at,
+            (AttemptEvent::ClockStopped, Phase::Review { clock }) => *clock = None,
             (AttemptEvent::HandedOut(order), Phase::Replacing(replacing)) => {
                 let overdue = false;
                 *replacing = Replacing::HandedOut { order, overdue };

@@ -154,7 +154,7 @@ pub fn after(model: &mut Model) {
     let attempt = model.reboot.attempt.as_ref();
     match attempt.and_then(|attempt| announcement(model, attempt)) {
         Some(Announcement::Begins(delay)) => start_clock(model, delay),
-        Some(Announcement::Stops) => stop_clock(model),
+        Some(Announcement::Stops) => model.reboot.on(AttemptEvent::ClockStopped),
         Some(Announcement::Over) => go(model),
         None => {}
     }
@@ -281,11 +281,6 @@ fn start_clock(model: &mut Model, delay: Duration) {
     summary::refresh(model);
 }
 
-fn stop_clock(model: &mut Model) {
-    let stopped = Phase::Review { clock: None };
-    model.reboot.on(AttemptEvent::GotOn(stopped));
-}
-
 /// Returns the timer to set again when the clock has moved on.
 pub fn tick(model: &Model, epoch: u64) -> Option<Effect> {
     let clock = model.reboot.attempt.as_ref()?.clock()?;
@@ -297,7 +292,7 @@ pub fn tick(model: &Model, epoch: u64) -> Option<Effect> {
 
 /// Goes ahead, because the time in which a person could refuse is over.
 fn go(model: &mut Model) {
-    stop_clock(model);
+    model.reboot.on(AttemptEvent::ClockStopped);
     if let Err(why) = approve(model, Approval::Auto) {
         tracing::info!(%why, "an automatic reboot cannot go ahead");
     }

@@ -338,7 +338,7 @@ fn look_at_draft(model: &mut Model) {
         let (purpose, order) = (Purpose::LastDraft, BridgeOrder::ReadDraft);
         look = LastLook::Ordered(model.order(purpose, order, DRAFT_READ_WITHIN));
     }
-    model.reboot.look(look);
+    model.reboot.on(AttemptEvent::Looked(look));
 }
 
 /// Reports whether the old agent is gone, by our doing or by itself.
