@@ -296,7 +296,7 @@ const LEVELS: [(&str, &[&[&str]]); 3] = [
     (
         "core/app/",
         &[
-            &["model", "event", "effect"],
+            &["model", "event", "effect", "consequences"],
             &["facts", "forecast", "orders", "refusal", "cold_cache"],
             &["metrics"],
             &["draft"],

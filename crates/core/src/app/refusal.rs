@@ -2,10 +2,9 @@
 
 use super::{
     facts::Block,
-    model::{reboot::Breaker, trim::NotOffered},
+    model::{notes::NotesFull, reboot::Breaker, trim::NotOffered},
 };
 use crate::{autopilot::QueueFull, lineage::journal::Step};
-use pitstop_base::format::bytes;
 
 /// The reason that an order is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,7 +114,7 @@ pub enum Refusal {
     /// A tool was called by an agent of an earlier session.
     #[error("this session has been left for another one: nothing was kept")]
     SessionLeft,
-    /// The agent's note does not fit into so many bytes.
-    #[error("the scratchpad would be larger than {}: shorten .pitstop/scratchpad.md first", bytes(*.0))]
-    ScratchpadFull(u64),
+    /// The agent's note does not fit into the scratchpad.
+    #[error(transparent)]
+    NotesFull(#[from] NotesFull),
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::lineage::checkpoint::SavedScratchpad;
-use pitstop_base::{clean, clock::At};
+use pitstop_base::{clean, clock::At, format::bytes};
 use pitstop_handoff::scratchpad::{
     HumanLines, Parsed, merge, notes,
     versions::{Author, Version, Versions},
@@ -20,7 +20,6 @@ use crate::app::{
     consequences::{Consequences, Request},
     effect::Effect,
     event::TimerId,
-    refusal::Refusal,
 };
 
 use super::{
@@ -33,6 +32,14 @@ const SAVE_DELAY: Duration = Duration::from_millis(600);
 
 /// The size that the scratchpad may reach by the notes of a tool, in bytes: as large as a handoff.
 const NOTED_LIMIT: usize = 50_000;
+
+/// The error that a note of the agent's does not fit into the scratchpad.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the scratchpad would be larger than {}: shorten .pitstop/scratchpad.md first",
+    bytes(NOTED_LIMIT as u64)
+)]
+pub struct NotesFull;
 
 /// The time after a failure at which the write is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -232,13 +239,13 @@ impl NotesPanel {
         &mut self,
         fact: &str,
         now: At,
-    ) -> Result<Option<Consequences>, Refusal> {
+    ) -> Result<Option<Consequences>, NotesFull> {
         if notes::has_fact(&self.text, fact) {
             return Ok(None);
         }
         let text = notes::with_fact(&self.text, fact);
         if text.len() > NOTED_LIMIT {
-            return Err(Refusal::ScratchpadFull(NOTED_LIMIT as u64));
+            return Err(NotesFull);
         }
         Ok(Some(self.take(Author::Agent, &text, now)))
     }

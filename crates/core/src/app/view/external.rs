@@ -53,7 +53,7 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
                 .carry_out(model);
         }
         (Document::Handoff, Some(text)) => {
-            model.draft.take_edit(&lent.base, &text).carry_out(model)
+            model.draft.take_edit(&lent.base, &text).carry_out(model);
         }
     }
 }
