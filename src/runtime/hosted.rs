@@ -328,7 +328,8 @@ impl Shell {
         let session = &model.session;
         let waits = session.submission.is_open() || model.reboot.attempt.is_some();
         let follows = waits || session.agent.bridge.of(session.id).is_none();
-        let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known);
+        let alike = std::mem::discriminant(&seen) == std::mem::discriminant(known)
+            && seen.is_for_shell() == known.is_for_shell();
         if asked || (seen != *known && (follows || !alike)) {
             self.post(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
             if waits || asked || !alike {

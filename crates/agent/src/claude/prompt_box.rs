@@ -242,6 +242,14 @@ impl PromptBox {
         !matches!(self, Self::Absent)
     }
 
+    /// Reports whether it takes a line for the shell. A mod is given the line without the mark that shows this (measured with 2.1.332).
+    pub fn is_for_shell(&self) -> bool {
+        let Self::Holds(draft) = self else {
+            return false;
+        };
+        draft.rows.first().is_some_and(|row| row.starts_with('!'))
+    }
+
     /// Reports whether it holds exactly this text, as far as the screen shows it.
     pub fn holds(&self, text: &str) -> bool {
         let Self::Holds(draft) = self else {

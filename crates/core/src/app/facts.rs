@@ -2,7 +2,7 @@
 //!
 //! Everything here only reads the model, so a feature that asks need not know the feature that it asks about.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -339,12 +339,16 @@ pub(in crate::app) fn in_box(model: &Model) -> Unsent {
 }
 
 /// Returns the text in the prompt box with the client's marks in it, as far as it can be seen.
-pub(in crate::app) fn marked_text(model: &Model) -> Option<Cow<'_, str>> {
+pub(in crate::app) fn marked_text(model: &Model) -> Option<String> {
     let agent = &model.session.agent;
     let reported = agent.bridge.draft(model.session.id);
     match (reported, &agent.prompt_box) {
-        (Some(draft), _) if agent.state != AgentState::Exited => Some(draft.text.as_str().into()),
-        (_, PromptBox::Holds(draft)) => draft.marked_text().map(Cow::Owned),
+        (Some(draft), shown) if agent.state != AgentState::Exited => {
+            let lacks_mark = shown.is_for_shell() && !draft.text.starts_with('!');
+            let mark = if lacks_mark { "!" } else { "" };
+            Some(format!("{mark}{}", draft.text))
+        }
+        (_, PromptBox::Holds(draft)) => draft.marked_text(),
         _ => None,
     }
 }

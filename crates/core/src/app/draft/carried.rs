@@ -89,7 +89,7 @@ pub fn watch(model: &mut Model) {
 
 /// Takes note of the marks that the prompt box shows in the place of long pastes.
 fn note_pastes(model: &mut Model) {
-    if let Some(text) = marked_text(model).map(Cow::into_owned) {
+    if let Some(text) = marked_text(model) {
         model.session.agent.pastes.note_marks(&text);
     }
 }

@@ -55,7 +55,8 @@ fn begin(
                 !text.starts_with(['/', '!', '#']) && text.encode_utf16().count() < REPORTED;
             fills.then(|| fill_order(&claude::boxed(text.clone()), None))
         } else {
-            Some(fill_order(given, cursor))
+            // Only what is typed makes the box one for the shell.
+            (!text.starts_with('!')).then(|| fill_order(given, cursor))
         }
     });
     let order = order.map(|order| model.order(Purpose::Prompt, order, GIVEN_WITHIN));

@@ -397,3 +397,24 @@ fn prompts_that_wait_for_a_working_agent_are_kept_with_the_draft_until_they_are_
     bench.turn_ended(OLD);
     assert_eq!(bench.kept_in_a_moment(), [Some("and".to_owned())]);
 }
+
+#[test]
+fn a_line_for_the_shell_comes_back_as_one() {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(holds("!make test"));
+    let draft = UnsentPrompt {
+        text: "make test".to_owned(),
+        cursor: 9,
+    };
+    let changed = pitstop_agent::bridge::Fact::DraftChanged(draft);
+    bench.bridge_says(OLD, Said::Fact(changed));
+    let line = "!make test".to_owned();
+    assert_eq!(unsent(&bench.model), Unsent::Text(line.clone()));
+    assert_eq!(bench.kept_in_a_moment(), [Some(line.clone())]);
+    // It is typed, for a filled box takes prompts alone.
+    let mut bench = Bench::bridged();
+    let effects = bench.send(Event::Read(ReadEvent::Draft(line.clone())));
+    assert_eq!(order(&effects), None);
+    assert_eq!(pasted(&effects), Some(line));
+    assert_eq!(enters(&effects), 0);
+}
