@@ -159,6 +159,13 @@ pub fn without_marks(text: &str) -> String {
     words + rest
 }
 
+/// Reports whether this text in the box may be what has ended the client: a command, of which the first letters are enough, or one of
+/// its words for it.
+pub fn may_have_ended_it(text: &str) -> bool {
+    const WORDS: [&str; 6] = ["exit", "quit", ":q", ":q!", ":wq", ":wq!"];
+    text.starts_with('/') || WORDS.contains(&text.trim())
+}
+
 /// The marks of the box: a prompt, a line for the shell, and what other modes may put there.
 const MARKS: [char; 5] = ['❯', '!', '#', '&', '>'];
 

@@ -299,6 +299,8 @@ pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
 #[must_use]
 pub fn unsent(model: &Model) -> Unsent {
     match (&model.reboot.unsent, in_box(model)) {
+        // What the box of an agent that is gone held was taken over at its end.
+        (Some(_), _) if model.session.agent.state == AgentState::Exited => Unsent::Nothing,
         (Some(waiting), Unsent::Text(text)) if !text.contains(&waiting.text) => {
             Unsent::Text(format!("{}\n{text}", waiting.text))
         }

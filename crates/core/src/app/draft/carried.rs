@@ -94,33 +94,38 @@ fn note_pastes(model: &mut Model) {
     }
 }
 
-/// Returns the order to keep the prompt box's text on disk, if that has changed. Between two sessions, and while we leave, the box
-/// does not show what a person wants.
+/// Returns the order to keep the prompt box's text on disk, if that has changed.
 fn new_draft(model: &Model) -> Option<Effect> {
+    let now = last_unsent(model);
+    (now != model.draft.keeping.draft).then_some(Effect::KeepDraft(now))
+}
+
+/// Returns what a person has typed and the agent has not been given. Between two sessions, and while we leave, the box does not show
+/// what a person wants: then it is what was kept last.
+pub fn last_unsent(model: &Model) -> Option<String> {
     let at_rest = model.reboot.attempt.is_none()
         && model.outside.quitting().is_none()
         && matches!(
             model.session.agent.state,
             AgentState::Idle | AgentState::Busy | AgentState::Limit | AgentState::Elsewhere
         );
+    let kept = || model.draft.keeping.draft.clone();
     let waiting = model.reboot.unsent.as_ref();
     let waiting = || waiting.map(|waiting| waiting.text.clone());
     let now = match unsent(model) {
-        _ if !at_rest => return None,
+        _ if !at_rest => return kept(),
         Unsent::Text(text) => Some(text),
         Unsent::Nothing => waiting(),
         // What was kept before is not what a person wants any more.
-        Unsent::Unreadable => {
-            let words = words_in_box(model)?;
-            Some(words)
-                .filter(|words| !words.trim().is_empty())
-                .or_else(waiting)
-        }
+        Unsent::Unreadable => match words_in_box(model) {
+            Some(words) if words.trim().is_empty() => waiting(),
+            None => return kept(),
+            words => words,
+        },
     };
     let texts = queued(model).iter().cloned().chain(now);
     let texts = texts.collect::<Vec<_>>().join("\n");
-    let now = Some(texts).filter(|texts| !texts.is_empty());
-    (now != model.draft.keeping.draft).then_some(Effect::KeepDraft(now))
+    Some(texts).filter(|texts| !texts.is_empty())
 }
 
 /// Keeps what has changed.

@@ -4,15 +4,16 @@ use crate::{
     api::wire::AgentState,
     lineage::{EndReason, IterationId, ProcessStamp},
 };
+use pitstop_agent::claude::prompt_box::may_have_ended_it;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
     autopilot,
-    draft::{handoff, record::save_iteration},
+    draft::{carried, handoff, record::save_iteration},
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{Model, Overlay, attempt::AttemptEvent},
+    model::{Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
     reboot::{
         self,
         iteration::{close_iteration, note_end},
@@ -80,8 +81,25 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
     }
 }
 
+/// Takes over what a person has typed for an agent that is gone by itself: it goes into the prompt box of the one that resumes its
+/// session. What was typed to end the agent is no prompt. A reboot keeps it by itself.
+fn keep_unsent(model: &mut Model, exit: &Exit, was_ending: bool) {
+    let attempt = model.reboot.attempt.as_ref();
+    if was_ending || attempt.is_some_and(|one| !one.is_harmless()) {
+        return;
+    }
+    match carried::last_unsent(model) {
+        Some(text) if *exit == Exit::Code(0) && may_have_ended_it(&text) => {
+            model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
+        }
+        Some(text) => model.reboot.unsent_found(text),
+        None => {}
+    }
+}
+
 /// Closes what belonged to an agent that is gone.
 fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
+    keep_unsent(model, exit, was_ending);
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
     host_output::ended(model);

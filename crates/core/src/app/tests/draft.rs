@@ -418,3 +418,31 @@ fn a_line_for_the_shell_comes_back_as_one() {
     assert_eq!(pasted(&effects), Some(line));
     assert_eq!(enters(&effects), 0);
 }
+
+#[test]
+fn a_draft_outlives_the_crash_of_its_agent() {
+    let mut bench = Bench::bridged();
+    bench.prompt_box(holds("fix the"));
+    let draft = UnsentPrompt {
+        text: DRAFT.to_owned(),
+        cursor: 3,
+    };
+    let changed = pitstop_agent::bridge::Fact::DraftChanged(draft);
+    bench.bridge_says(OLD, Said::Fact(changed));
+    bench.exited(137);
+    bench.press(KeyCode::Enter);
+    bench.spawned(OLD + 1);
+    let mut effects = bench.started(OLD);
+    effects.extend(bench.ready());
+    assert_eq!(pasted(&effects).as_deref(), Some(DRAFT));
+    assert_eq!(kept(&effects), []);
+    // What has ended it is no prompt.
+    for (text, is_kept) in [("/ex", false), (":q", false), ("exit the loop", true)] {
+        let mut bench = Bench::new();
+        bench.prompt_box(holds(text));
+        assert_eq!(bench.kept_in_a_moment(), [Some(text.to_owned())]);
+        let orders = kept(&bench.exited(0));
+        assert_eq!(bench.model.reboot.unsent.is_some(), is_kept, "{text}");
+        assert_eq!(orders.contains(&None), !is_kept, "{text}: {orders:?}");
+    }
+}
