@@ -493,11 +493,15 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let resumes = !model.is_generic();
     if resumes {
         said.push(format!("Session {}", model.session.id));
-        said.push(
-            "What was said in it is kept; what it wrote last is still in the pane.".to_owned(),
-        );
+        let shows = model
+            .keys()
+            .hint_to(Action::Scroll, "shows it once this is hidden");
+        let shows = shows.map_or_else(String::new, |shows| format!(": {shows}"));
+        said.push(format!("What was said in it is kept{shows}."));
     } else {
-        said.push("What it wrote last is still in the pane.".to_owned());
+        said.push(
+            "What it wrote last is still in the pane, unless it had the whole screen.".to_owned(),
+        );
     }
     let reboot = model.keys().hint_to(Action::Reboot, "reboot with handoff");
     let enter = if resumes {
