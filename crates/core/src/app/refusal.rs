@@ -105,9 +105,9 @@ pub enum Refusal {
     /// The queue is full: no more texts may wait.
     #[error(transparent)]
     QueueFull(#[from] QueueFull),
-    /// A text is to be typed, and this is in the way.
-    #[error("not a safe moment: {0}")]
-    NotSafe(Block),
+    /// A text is to be typed, and this is in the way: what it is, in more words if they are known.
+    #[error("not a safe moment: {}", .1.clone().unwrap_or_else(|| .0.to_string()))]
+    NotSafe(Block, Option<String>),
     /// A text is to be typed, and the prompt takes none, for this reason.
     #[error("{0}")]
     NotTyped(&'static str),

@@ -17,7 +17,7 @@ use crate::app::{
     draft::{checkpoint, handoff},
     effect::Effect,
     event::{CallId, TimerId},
-    facts::{Block, blocked_by, is_editing, is_unattended, is_under_review},
+    facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
     model::{Focus, Model, Overlay, attempt::AttemptEvent},
     outside::report,
     reboot::{self, Approval, iteration, leave::leave, submit},
@@ -130,7 +130,11 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         }
         Control::Say(text) if model.autopilot.is_some() => autopilot::prompt(model, text),
         Control::Say(text) => match says_not_now(model) {
-            Some(block) => Err(Refusal::NotSafe(block)),
+            Some(block) => {
+                let stands = matches!(block, Block::Unknown | Block::Background);
+                let reason = stands.then(|| agent_reason(model)).flatten();
+                Err(Refusal::NotSafe(block, reason))
+            }
             None => submit::submit(model, &text).map_err(Refusal::NotTyped),
         },
     }

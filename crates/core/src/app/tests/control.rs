@@ -257,3 +257,15 @@ fn an_effect_that_failed_is_shown_listed_published_and_taken_down_as_any_error()
     assert_eq!(shown(&bench), None);
     assert_eq!(listed(&bench), Some((what, true)), "the messages keep it");
 }
+
+#[test]
+fn a_text_for_a_suspended_agent_is_refused_with_what_continues_it() {
+    let mut bench = Bench::new();
+    bench.send(Event::Pane(PaneEvent::Suspended));
+    let asked = bench.send(Event::ControlAsked {
+        call: CallId(1),
+        control: Control::Say("go".to_owned()),
+    });
+    let reported = format!("{asked:?}");
+    assert!(reported.contains("any key"), "{reported}");
+}
