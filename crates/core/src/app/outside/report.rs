@@ -39,7 +39,10 @@ use pitstop_handoff::{
     sections::{decision_text, issue_text},
     tokens_of,
 };
-use pitstop_transcript::{Tokens, words::clipped_line};
+use pitstop_transcript::{
+    Tokens,
+    words::{clipped_line, on_one_line},
+};
 
 use crate::app::{
     autopilot, cold_cache,
@@ -125,7 +128,7 @@ fn objective(model: &Model) -> Option<String> {
         )
     };
     let objective = task.filter(|task| !task.is_empty()).or_else(stated)?;
-    Some(clean::one_line(objective.trim()).into_owned())
+    Some(clean::one_line(&on_one_line(&objective)).into_owned())
 }
 
 fn last_reboot(model: &Model) -> Option<LastReboot> {

@@ -269,3 +269,12 @@ fn a_text_for_a_suspended_agent_is_refused_with_what_continues_it() {
     let reported = format!("{asked:?}");
     assert!(reported.contains("any key"), "{reported}");
 }
+
+#[test]
+fn an_objective_of_several_lines_is_reported_on_one() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "port it:\n\n\t- the parser\r\n  - the lexer");
+    let reported = crate::app::report::status(&bench.model).objective;
+    let line = "port it: - the parser - the lexer";
+    assert_eq!(reported.as_deref(), Some(line));
+}
