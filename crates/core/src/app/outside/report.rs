@@ -131,13 +131,16 @@ fn objective(model: &Model) -> Option<String> {
     Some(clean::one_line(&on_one_line(&objective)).into_owned())
 }
 
+/// Returns the last reboot of this run: an iteration also begins where a session is resumed, after the agent has died or at an undo.
 fn last_reboot(model: &Model) -> Option<LastReboot> {
-    let [.., before, after] = model.lineage.iterations() else {
-        return None;
-    };
+    let iterations = model.lineage.iterations();
+    let at = iterations.iter().rposition(|one| one.reboot.is_some())?;
+    let (before, after) = (iterations[..at].last(), &iterations[at]);
     Some(LastReboot {
         at: after.started_at,
-        tokens_before: before.tokens_at_end.map(|tokens| tokens.0),
+        tokens_before: before
+            .and_then(|before| before.tokens_at_end)
+            .map(|tokens| tokens.0),
         tokens_after: after.tokens_at_birth.map(|tokens| tokens.0),
     })
 }

@@ -278,3 +278,26 @@ fn an_objective_of_several_lines_is_reported_on_one() {
     let line = "port it: - the parser - the lexer";
     assert_eq!(reported.as_deref(), Some(line));
 }
+
+#[test]
+fn a_session_that_is_resumed_after_a_crash_has_not_rebooted() {
+    let mut bench = Bench::new();
+    bench.exited(137);
+    bench.press(KeyCode::Enter);
+    bench.spawned(OLD + 1);
+    bench.started(OLD);
+    assert_eq!(bench.model.lineage.iterations().len(), 2);
+    let last = |bench: &Bench| crate::app::report::status(&bench.model).last_reboot;
+    assert_eq!(last(&bench), None);
+    bench.ready();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    let handoff = bench.model.draft.handoff.current().text.clone();
+    bench.press(KeyCode::Enter);
+    bench.exited(0);
+    bench.spawned(NEW + 1);
+    bench.started(NEW);
+    bench.prompted(NEW, &handoff);
+    let at = bench.model.lineage.iterations()[2].started_at;
+    assert_eq!(last(&bench).map(|last| last.at), Some(at));
+}
