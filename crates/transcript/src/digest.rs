@@ -148,7 +148,8 @@ impl Digest {
             || (!self.calls.is_empty() && has(b"\"tool_result\""));
         // Longer lines hold images and pasted files.
         let short = line.len() <= LINE_CAP;
-        let work = short && age.behind <= WORK_REACH && (has(b"\"user\"") || has(b"\"assistant\""));
+        let marks: [&[u8]; 3] = [b"\"user\"", b"\"assistant\"", b"\"queued_command\""];
+        let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
         let answer = self.branches.awaits_answer() && has(b"\"assistant\"");
         let before = self.commands.log().total();

@@ -25,6 +25,7 @@ use super::{
     content::{Block, each_block, joined_text, without_notes},
     denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, AND, Fact, each_fact, plain_command},
+    human::{by_a_human, chosen_answers},
     prompts,
     steps::{Step, Steps, cut_in_the_middle},
     waiting::Waiting,
@@ -81,8 +82,16 @@ const SYNTHETIC: &str = "<synthetic>";
 /// The starts of the client's errors for a path at which there is no file.
 const NO_FILE: [&str; 3] = ["File does not exist", "Path does not exist", "EISDIR"];
 
-/// The arguments with the client's own ids of background work.
-const IDS: [&str; 4] = ["task_id", "bash_id", "shell_id", "resume"];
+/// The arguments with the client's own ids of background work, and with words of its own.
+const OWN_ARGUMENTS: [&str; 7] = [
+    "task_id",
+    "bash_id",
+    "shell_id",
+    "resume",
+    "status",
+    "output_mode",
+    "subagent_type",
+];
 
 /// The directory of the client's files with the output of background work, and their ending.
 const OUTPUTS: [&str; 2] = ["/tasks/", ".output"];
@@ -218,6 +227,13 @@ impl Work {
         let by_the_model = match record["type"].as_str() {
             Some("assistant") => true,
             Some("user") => false,
+            // A prompt that waited comes in an attachment, where the agent reads it.
+            Some("attachment") => {
+                for text in by_a_human(record) {
+                    self.take_text(text, false);
+                }
+                return;
+            }
             _ => return,
         };
         if let Some(directory) = record["cwd"].as_str().filter(|text| text.starts_with('/')) {
@@ -424,7 +440,13 @@ impl Work {
         // The client's own errors name its tools and their parameters.
         let error = without_wrapper(&output);
         let mentions = &*error.map_or_else(|| without_notes(&output), |_| Cow::Borrowed(""));
-        let output = error.unwrap_or(&output);
+        let answers = chosen_answers(record).join("\n");
+        let answers = redact::redact(&answers);
+        let output = if answers.is_empty() {
+            error.unwrap_or(&output)
+        } else {
+            &answers
+        };
         let failed = block["is_error"] == true;
         let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
         let line = stopped_at(outcome, true).filter(|_| changed);
@@ -539,6 +561,15 @@ impl Work {
                         self.note_name(name, worth::PRINTED, Some(&path));
                     }
                 }
+                // A line is a whole path, unless it has a blank in front of its first directory.
+                None if facts::is_file(line)
+                    && line
+                        .split_once('/')
+                        .is_some_and(|(first, _)| !first.contains(' ')) =>
+                {
+                    let path = self.places.relative_path(line);
+                    self.mention_file(&path, worth::PRINTED);
+                }
                 None => self.note_mentions(line, worth::PRINTED, None),
             }
         }
@@ -554,11 +585,10 @@ impl Work {
                 }
             }
             Value::Object(fields) => {
-                let named = fields
-                    .iter()
-                    .filter(|(key, _)| !IDS.contains(&key.as_str()));
-                for (_, value) in named {
-                    self.mention_all(value, home);
+                for (key, value) in fields {
+                    if !OWN_ARGUMENTS.contains(&key.as_str()) {
+                        self.mention_all(value, home);
+                    }
                 }
             }
             _ => {}

@@ -540,7 +540,11 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
         result("2", "ready", false, none),
         call("3", "Read", &json!({"file_path": output})),
         result("3", "ready", false, none),
-        call("4", "Task", &json!({"prompt": "look"})),
+        call(
+            "4",
+            "Task",
+            &json!({"prompt": "look", "subagent_type": "web_reader"}),
+        ),
         result(
             "4",
             "Seen.\nagentId: a881341 (for resuming)\n<usage>total_tokens: 9</usage>",
@@ -550,6 +554,64 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
     ]);
     assert_eq!((report.files, report.names), (vec![], vec![]));
     assert_eq!(report.references, ["branch topic"]);
+    let todo = json!({"todos": [{"content": "x", "status": "in_progress"}]});
+    for (tool, input) in [
+        ("TodoWrite", todo),
+        (
+            "TaskUpdate",
+            json!({"taskId": "1", "status": "in_progress"}),
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "output_mode": "files_with_matches"}),
+        ),
+    ] {
+        assert_eq!(work(&[call("1", tool, &input)]).names, [""; 0], "{tool}");
+    }
+}
+
+#[test]
+fn a_line_of_a_search_is_a_whole_path() {
+    for (line, path) in [
+        ("/p/src/my module/a.c", "src/my module/a.c"),
+        ("docs/Übersicht der Fälle.md", "docs/Übersicht der Fälle.md"),
+        ("No files found in src/a.c", "src/a.c"),
+    ] {
+        let found = work(&[
+            call("1", "Glob", &json!({"pattern": "*"})),
+            result("1", line, false, &Value::Null),
+        ]);
+        assert_eq!(found.files[0].path, path);
+    }
+}
+
+#[test]
+fn the_steps_have_what_the_human_said_in_mid_turn_where_the_agent_reads_it() {
+    let waited = |prompt: &str| json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt}});
+    let asked = json!({"questions": [], "answers": {"Which base?": "SQLite"}});
+    let long = "Your questions have been answered";
+    let steps = work(&[
+        call("1", "Bash", &json!({"command": "make"})),
+        result("1", "ok", false, &Value::Null),
+        waited("auch die Doku"),
+        waited("<task-notification>x</task-notification>"),
+        call(
+            "2",
+            "AskUserQuestion",
+            &json!({"questions": [{"question": "Which base?"}]}),
+        ),
+        result("2", long, false, &asked),
+    ])
+    .steps;
+    let steps = format!("{steps:?}");
+    assert!(
+        steps.contains("human: auch die Doku") && steps.contains("SQLite (asked: Which base?)"),
+        "{steps}"
+    );
+    assert!(
+        !steps.contains("task-notification") && !steps.contains(long),
+        "{steps}"
+    );
 }
 
 #[test]
