@@ -473,3 +473,36 @@ fn output_of_very_many_runs_is_taken_for_few() {
     let sum: u64 = found.iter().filter_map(|one| one.passed).sum();
     assert_eq!(sum, 15_000);
 }
+
+#[test]
+fn the_end_of_an_output_names_the_failing_tests() {
+    let cargo = "---- a::reads stdout ----\nthread panicked:\n    left: 1\nnote: x\n\n\nfailures:\n    a::reads\n\n\
+                 test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
+    for (command, output, names) in [
+        (
+            "pytest -q | tail -2",
+            "FAILED tests/test_größe.py::test_überlauf[a b] - AssertionError: x\n1 failed, 1 passed in 0.31s",
+            "tests/test_größe.py::test_überlauf[a b]",
+        ),
+        (
+            "npx vitest run | tail",
+            " FAIL  src/a.test.ts > Größe > läuft über\nAssertionError: x\n\n Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n",
+            "src/a.test.ts > Größe > läuft über",
+        ),
+        (
+            "cargo test | tail -5",
+            &cargo[cargo.find("failures:").unwrap_or(0)..],
+            "a::reads",
+        ),
+        ("cargo test | tail -12", cargo, "a::reads"),
+        (
+            "cargo test | tail -13",
+            &format!("failures:\n\n{cargo}"),
+            "a::reads",
+        ),
+    ] {
+        let found = recognise_runs(Some(command), output);
+        let failing: Vec<_> = found.iter().flat_map(|one| &one.failing).collect();
+        assert_eq!(failing, [names], "{command}");
+    }
+}
