@@ -324,7 +324,15 @@ pub fn is_name(word: &str) -> bool {
         .windows(2)
         .filter(|two| two[0].is_ascii_digit() != two[1].is_ascii_digit())
         .count();
-    (joined || humps) && turns <= 4
+    (joined || humps && !is_random(bytes)) && turns <= 4
+}
+
+/// Reports whether the letters of a longer word are nearly without vowels, as those of a key or of a request's id are.
+fn is_random(word: &[u8]) -> bool {
+    let letters = word.iter().filter(|byte| byte.is_ascii_alphabetic());
+    let vowels = letters.clone().filter(|byte| b"aeiouAEIOU".contains(byte));
+    let (letters, vowels) = (letters.count(), vowels.count());
+    letters > 8 && vowels * 10 < letters
 }
 
 /// Reports whether a word is seven to forty hexadecimal digits with a letter and a number among them.
@@ -504,7 +512,23 @@ mod tests {
                 .into_iter()
                 .collect();
         assert_eq!(names, ["BarBaz", "MAX_SIZE", "build_index", "maxRetries"]);
-        assert!(!is_name("a1B2c3D4e5F6g7H8"));
+        for random in [
+            "a1B2c3D4e5F6g7H8",
+            "GJNNcwzRFTLMhEMF",
+            "GJNNczcRfNzvvyoB",
+            "rjRgTDznM8",
+        ] {
+            assert!(!is_name(random), "{random}");
+        }
+        for name in [
+            "getURLForHTTPRequest",
+            "mtlsCtx",
+            "XMLHttpRequest",
+            "strncpyBuf",
+            "BtnSrc",
+        ] {
+            assert!(is_name(name), "{name}");
+        }
     }
 
     #[test]
