@@ -23,6 +23,7 @@ use pitstop_agent::claude::PERMISSION_SECONDS;
 use pitstop_core::api::wire::{self, HookVerdict, PermissionAnswer, PermissionVerdict};
 use pitstop_core::config::load::paths::secrets_file_here;
 use pitstop_server::client::{self, ApiClient};
+use pitstop_transcript::denial::REFUSED_ELSEWHERE;
 
 /// The time that the whole command may take.
 pub(super) const BUDGET: Duration = Duration::from_millis(300);
@@ -89,7 +90,7 @@ fn print_decision(answer: &[u8]) -> Option<()> {
     let decision = match verdict.answer {
         PermissionAnswer::Allow => json!({"behavior": "allow"}),
         PermissionAnswer::Deny => {
-            json!({"behavior": "deny", "message": "The user denied this from another device."})
+            json!({"behavior": "deny", "message": REFUSED_ELSEWHERE})
         }
     };
     let output = json!({"hookSpecificOutput": {"hookEventName": wire::PERMISSION_EVENT, "decision": decision}});

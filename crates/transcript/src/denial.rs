@@ -24,6 +24,10 @@ const ANSWERS: [&str; 2] = ["Answer:", "User notes:"];
 const UNWANTED: &str = "The user doesn't want to proceed with this tool use";
 const WAS_RUNNING: &str = "this call was stopped while running";
 
+/// The text that pitstop's own hook gives the client when a person refuses a call from another device: the client takes it for a
+/// rule.
+pub const REFUSED_ELSEWHERE: &str = "The user denied this from another device.";
+
 /// The reason for which a call did not run to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial<'a> {
@@ -40,7 +44,8 @@ pub enum Denial<'a> {
 }
 
 /// The starts of results by which an unstamped denial is known.
-const STARTS: [(&str, Denial<'_>); 23] = [
+const STARTS: [(&str, Denial<'_>); 24] = [
+    (REFUSED_ELSEWHERE, Denial::Refused("")),
     ("[Tool call interrupted:", Denial::Cut),
     ("[Agent call interrupted:", Denial::Cut),
     ("[Request interrupted: the session", Denial::Cut),
@@ -91,6 +96,7 @@ pub fn read_denial<'a>(
     let denial = match (stamp, known) {
         _ if is_unwanted => Denial::Stopped,
         (_, Some(Denial::Cut)) => Denial::Cut,
+        _ if text == REFUSED_ELSEWHERE => Denial::Refused(""),
         (Some("user-rejected"), _) => Denial::Refused(""),
         (Some("interrupted"), _) => Denial::Stopped,
         (Some("cancelled"), _) => Denial::Skipped,

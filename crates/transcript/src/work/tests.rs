@@ -335,7 +335,13 @@ const UNWANTED: &str = "The user doesn't want to proceed with this tool use. The
     edit, the new_string was NOT written to the file).";
 
 /// Calls that did not run, each with its tool, its result, the client's stamp and the name of the outcome.
-const DENIED: [(&str, &str, &str, &str); 10] = [
+const DENIED: [(&str, &str, &str, &str); 11] = [
+    (
+        "Bash",
+        crate::denial::REFUSED_ELSEWHERE,
+        "permission-rule",
+        "Refused",
+    ),
     (
         "Edit",
         "$ To tell you how to proceed, the user said:\nbehalte alte_spalte",
