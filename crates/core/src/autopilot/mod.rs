@@ -256,12 +256,12 @@ impl Autopilot {
         self.paused_by.is_some() || matches!(self.phase, Phase::Tripped(_))
     }
 
-    /// Records that a tool has run.
-    pub fn tool_ran(&mut self, name: &str, command: Option<&str>, output: &str, failed: bool) {
+    /// Records that a tool has run, and whether it `worked`: changed a file or a to-do, or was a new command that does more than look.
+    pub fn tool_ran(&mut self, worked: bool, command: Option<&str>, output: &str, failed: bool) {
         if let Some(command) = command {
             self.breakers.command_ran(command, output, failed);
         }
-        self.touched |= !failed && changes(name);
+        self.touched |= worked;
     }
 
     /// Records that a turn has ended with this message, and returns the next step.

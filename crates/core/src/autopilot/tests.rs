@@ -170,16 +170,15 @@ fn a_trip_waits_for_a_person_and_ends_a_headless_run() {
 }
 
 #[test]
-fn a_tool_that_edits_is_a_change_and_one_that_reads_is_none() {
+fn a_tool_that_gets_work_done_is_a_change_and_another_is_none() {
     let mut run = run();
     for number in 0..6 {
-        run.tool_ran("Edit", None, "", false);
+        run.tool_ran(true, None, "", false);
         run.turn_ended(Some(&format!("e {number}")), &spent(1));
         assert_eq!(run.settled(7, false, &spent(1)), Verdict::Prompt);
     }
-    for (number, tool) in ["Read", "Bash", "Task"].into_iter().enumerate() {
-        run.tool_ran(tool, None, "", false);
-        run.tool_ran("Write", None, "", true);
+    for number in 0..3 {
+        run.tool_ran(false, None, "", false);
         run.turn_ended(Some(&format!("r {number}")), &spent(1));
         let tripped = matches!(run.settled(7, false, &spent(1)), Verdict::Trip(_));
         assert_eq!(tripped, number == 2);

@@ -37,15 +37,18 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Notes that a tool has run in the main conversation or in a subagent's.
-    pub fn tool_ran(&mut self, name: &str, command: Option<&str>, failed: bool) {
-        let Some(command) = command else {
-            self.worked |= !failed && autopilot::changes(name);
-            return;
+    /// Notes that a tool has run in the main conversation or in a subagent's, and reports whether that is work done.
+    pub fn tool_ran(&mut self, name: &str, command: Option<&str>, failed: bool) -> bool {
+        let worked = match command {
+            None => !failed && autopilot::changes(name),
+            Some(command) => {
+                let words: Vec<&str> = command.split_whitespace().collect();
+                let new = self.commands.len() < COMMANDS && self.commands.insert(hash_of(&words));
+                new && !only_looks(command)
+            }
         };
-        let words: Vec<&str> = command.split_whitespace().collect();
-        let new = self.commands.len() < COMMANDS && self.commands.insert(hash_of(&words));
-        self.worked |= new && !only_looks(command);
+        self.worked |= worked;
+        worked
     }
 
     /// Takes the draft's state of the work after git was read: the first one is what later ones are compared with.

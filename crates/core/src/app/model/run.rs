@@ -152,12 +152,17 @@ impl Run {
         Some(text)
     }
 
-    /// Takes note of a tool that has run.
-    pub(in crate::app) fn tool_finished(&mut self, call: &ToolCall, output: &ToolOutput) {
+    /// Takes note of a tool that has run, and of whether it got work done.
+    pub(in crate::app) fn tool_finished(
+        &mut self,
+        call: &ToolCall,
+        output: &ToolOutput,
+        worked: bool,
+    ) {
         let printed = format!("{}\n{}", output.stdout, output.stderr);
         let failed = output.failed && !output.interrupted;
         let command = call.command.as_deref();
-        self.pilot.tool_ran(&call.name, command, &printed, failed);
+        self.pilot.tool_ran(worked, command, &printed, failed);
     }
 
     /// Takes note of the figures that are known now. Returns whether they are those of the last turn and were waited for.

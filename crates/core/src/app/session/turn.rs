@@ -143,10 +143,12 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
 /// made.
 pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
-    if let Some(run) = &mut model.autopilot {
-        run.tool_finished(call, output);
-    }
     let failed = output.failed && !output.interrupted;
+    let command = call.command.as_deref();
+    let worked = model.reboot.progress.tool_ran(&call.name, command, failed);
+    if let Some(run) = &mut model.autopilot {
+        run.tool_finished(call, output, worked && !failed);
+    }
     if failed {
         let file = call.file.as_deref().unwrap_or_default();
         let named = format!("{} {file}", call.name);
@@ -156,8 +158,6 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         let message = format!("{named}: {}", said.trim());
         model.draft.note_error(&message, hint, model.now);
     }
-    let command = call.command.as_deref();
-    model.reboot.progress.tool_ran(&call.name, command, failed);
     if !call.by_subagent {
         in_place::on(model, ReplaceEvent::ToolEnded);
     }

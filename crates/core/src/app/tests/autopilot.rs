@@ -736,3 +736,42 @@ fn a_run_that_goes_on_behind_a_cap_starts_no_agent() {
     assert!(effects.iter().any(quits), "{effects:?}");
     assert!(starts(&effects).is_empty(), "{effects:?}");
 }
+
+#[test]
+fn a_run_whose_agent_works_by_new_commands_is_at_work_though_git_shows_no_change() {
+    let phase_after = |command: &dyn Fn(usize) -> String| {
+        let mut bench = run(Plan {
+            attended: false,
+            limits: Limits {
+                no_change: Some(3),
+                ..Limits::default()
+            },
+            ..plan()
+        });
+        let mut timers = Vec::new();
+        for number in 0..6 {
+            bench.send(Event::Agent(AgentEvent::ToolFinished {
+                session: session(OLD),
+                call: pitstop_agent::ToolCall {
+                    name: "Bash".to_owned(),
+                    command: Some(command(number)),
+                    ..pitstop_agent::ToolCall::default()
+                },
+                output: pitstop_agent::ToolOutput::default(),
+            }));
+            let effects = bench.said(OLD, &format!("step {number}"));
+            keep_timers(bench.since_start, &effects, &mut timers);
+            bench.pass(Duration::from_secs(10), &mut timers);
+            bench.prompted(OLD, "go on");
+        }
+        bench.phase().clone()
+    };
+    assert_eq!(
+        phase_after(&|number| format!("echo row-{number} >> data.csv")),
+        Phase::Working
+    );
+    for idle in ["cat data.csv", "make check"] {
+        let phase = phase_after(&|_| idle.to_owned());
+        assert!(matches!(phase, Phase::Ended(End::Tripped(_))), "{idle}");
+    }
+}
