@@ -323,93 +323,12 @@ pub fn parse_item(line: &str) -> Option<Said> {
     })
 }
 
-/// The words by which a person only lets the agent continue, or thanks, by [`plain_key`].
-const GO_ON: [&str; 84] = [
-    "ja",
-    "bitte",
-    "nein",
-    "weiter",
-    "mach weiter",
-    "danke",
-    "passt",
-    "genau",
-    "gut",
-    "oui",
-    "non",
-    "continuez",
-    "vas y",
-    "d accord",
-    "merci",
-    "lgtm",
-    "looks good",
-    "do it",
-    "next",
-    "please",
-    "keep going",
-    "great",
-    "perfect",
-    "yep",
-    "continue",
-    "go",
-    "go ahead",
-    "go on",
-    "k",
-    "no",
-    "ok",
-    "okay",
-    "proceed",
-    "sure",
-    "thanks",
-    "thank you",
-    "y",
-    "yes",
-    "да",
-    "нет",
-    "продолжай",
-    "продолжайте",
-    "дальше",
-    "давай",
-    "хорошо",
-    "спасибо",
-    "ок",
-    "пожалуйста",
-    "继续",
-    "请继续",
-    "继续吧",
-    "好",
-    "好的",
-    "是",
-    "是的",
-    "可以",
-    "没问题",
-    "谢谢",
-    "不",
-    "不用",
-    "繼續",
-    "請繼續",
-    "謝謝",
-    "はい",
-    "いいえ",
-    "続けて",
-    "続けてください",
-    "お願いします",
-    "ありがとう",
-    "네",
-    "아니요",
-    "계속",
-    "계속해",
-    "계속해줘",
-    "sí",
-    "sigue",
-    "continúa",
-    "adelante",
-    "gracias",
-    "por favor",
-    "sim",
-    "obrigado",
-    "avanti",
-    "grazie",
-];
+/// The words by which a person only lets the agent continue, or thanks, by [`plain_key`], between bars.
+const GO_ON: &str = "ja|bitte|nein|weiter|mach weiter|danke|passt|genau|gut|oui|non|continuez|vas y|d accord|merci|lgtm|looks good|\
+    do it|next|please|keep going|great|perfect|yep|continue|go|go ahead|go on|k|no|ok|okay|proceed|sure|thanks|\
+    thank you|y|yes|да|нет|продолжай|продолжайте|дальше|давай|хорошо|спасибо|ок|пожалуйста|继续|请继续|继续吧|好|好的|是|是的|可以|\
+    没问题|谢谢|不|不用|繼續|請繼續|謝謝|はい|いいえ|続けて|続けてください|お願いします|ありがとう|네|아니요|계속|계속해|계속해줘|sí|sigue|continúa|adelante|gracias|\
+    por favor|sim|obrigado|avanti|grazie";
 
 /// The starts of the marks that the client's prompt box puts in the place of pictures and of pasted text.
 const PLACEHOLDERS: [&str; 3] = ["[Image #", "[Pasted text #", "[...Truncated text #"];
@@ -424,7 +343,7 @@ fn says_nothing(prompt: &str) -> bool {
     let mut rest = key.as_str();
     // A number is a choice.
     while rest.contains(char::is_alphabetic) {
-        let behind = GO_ON.iter().filter_map(|word| rest.strip_prefix(word));
+        let behind = GO_ON.split('|').filter_map(|word| rest.strip_prefix(word));
         let behind = behind.filter(|behind| behind.is_empty() || behind.starts_with(' '));
         match behind.min_by_key(|behind| behind.len()) {
             Some(behind) => rest = behind.trim_start(),
