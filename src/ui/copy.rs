@@ -71,7 +71,7 @@ pub(super) fn footer_line(
     beside: impl FnOnce() -> Vec<Span<'static>>,
     theme: &Theme,
 ) -> Option<Line<'static>> {
-    let copy = model.view.copy.as_ref()?;
+    let copy = model.view.copy.mode()?;
     Some(match &copy.search {
         Some(search) => search_line(search, copy, cells, theme),
         None => status_line(model, copy, screen, cells, beside(), theme),
@@ -80,7 +80,7 @@ pub(super) fn footer_line(
 
 /// Returns the column of the cursor in the footer while a search is typed.
 pub(super) fn search_cursor(model: &Model, cells: u16) -> Option<u16> {
-    let search = model.view.copy_search()?;
+    let search = model.view.copy.search()?;
     let shown = text::safe(&search.pattern);
     let column = text::width(text::tail(&shown, search_room(cells.into()))) as u16 + 2;
     Some(column.min(cells.saturating_sub(1)))

@@ -48,7 +48,7 @@ pub(super) fn draw(
     let copied = copy::footer_line(model, screen, cells, beside, theme);
     if !layout.bordered && !model.view.prefixed && hover::hovered_target(model).is_none() {
         // A pattern that is being typed has the line for itself for a moment.
-        let searches = model.view.copy_search().is_some();
+        let searches = model.view.copy.search().is_some();
         if !searches && draw_banner(buf, layout, model, copied.as_ref(), theme) {
             return;
         }

@@ -22,7 +22,7 @@ const ARROW: &str = " → ";
 pub(super) fn hovered_target(model: &Model) -> Option<&str> {
     let view = &model.view;
     let target = view.hovered.as_deref()?;
-    let typed = view.copy_search().is_some() || view.prefixed || view.overlay.is_some();
+    let typed = view.copy.search().is_some() || view.prefixed || view.overlay.is_some();
     (!typed).then_some(target)
 }
 

@@ -105,7 +105,7 @@ pub fn pane_alone(layout: &Layout, model: &Model, screen: &Screen) -> Option<Rec
             .panels
             .iter()
             .any(|(_, panel)| panel.intersects(pane));
-    let scrolled = model.view.copy.is_some() || screen.is_reported_scrolled();
+    let scrolled = model.view.copy.is_on() || screen.is_reported_scrolled();
     (!layout.too_small && !covered && !scrolled).then_some(pane)
 }
 

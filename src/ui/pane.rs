@@ -44,7 +44,7 @@ pub(super) fn draw(
         }
         frame::border(buf, layout.pane, title, focused, theme);
         let offset = screen.scroll_offset();
-        if model.view.copy.is_some() || offset > 0 {
+        if model.view.copy.is_on() || offset > 0 {
             let mark = scroll_mark(screen);
             frame::write_corner(buf, layout.pane, &Line::styled(mark, theme.accent));
         }
@@ -70,7 +70,7 @@ pub(super) fn scroll_mark(screen: &Screen) -> String {
 
 /// Returns `claude · iteration 3 · Opus 4.8 (1M)`.
 fn pane_title(model: &Model) -> String {
-    let copy = model.view.copy.as_ref();
+    let copy = model.view.copy.mode();
     if let Some(iteration) = copy.and_then(|copy| copy.transcript) {
         return format!("transcript · iteration {iteration}");
     }

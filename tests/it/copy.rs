@@ -97,7 +97,7 @@ impl Reader {
 
     fn begin(&mut self) {
         self.key(KeyCode::F(9), KeyModifiers::NONE);
-        assert!(self.model.view.copy.is_some());
+        assert!(self.model.view.copy.is_on());
     }
 
     /// A mouse event at a cell of the pane.
@@ -149,11 +149,11 @@ fn what_is_selected_by_keys_is_copied_and_the_mode_left() {
     let mut reader = Reader::new("first line\nsecond line\nthird");
     reader.begin();
     reader.keys("gjv$");
-    let copy = reader.model.view.copy.as_ref().expect("copy mode");
+    let copy = reader.model.view.copy.mode().expect("copy mode");
     assert_eq!(copy.selecting, Some(SelectionKind::Characters));
     reader.keys("y");
     assert_eq!(reader.copied().as_deref(), Some("second line"));
-    assert!(reader.model.view.copy.is_none());
+    assert!(!reader.model.view.copy.is_on());
     let notice = &reader.model.view.notices.back().expect("a notice").text;
     assert_eq!(notice, "copied 11 characters");
 
@@ -172,7 +172,7 @@ fn keys_of_copy_mode_never_reach_the_agent() {
     reader.keys("jklhvwbe0$gGHMLVo^u^d^f^b/te<nNr>");
     let sent = |effect: &Effect| matches!(effect, Effect::Forward(_) | Effect::Type(_));
     assert!(!reader.ordered.iter().any(sent), "{:?}", reader.ordered);
-    assert!(reader.model.view.copy.is_none());
+    assert!(!reader.model.view.copy.is_on());
     reader.keys("x");
     assert!(reader.ordered.iter().any(sent), "{:?}", reader.ordered);
 }
@@ -190,13 +190,13 @@ fn escape_drops_the_search_then_the_selection_then_the_mode() {
         "it stands in the search"
     );
     reader.keys(">");
-    let copy = reader.model.view.copy.as_ref().expect("copy mode");
+    let copy = reader.model.view.copy.mode().expect("copy mode");
     assert!(copy.search.is_none() && copy.selecting.is_some());
     reader.keys(">");
-    let copy = reader.model.view.copy.as_ref().expect("copy mode");
+    let copy = reader.model.view.copy.mode().expect("copy mode");
     assert!(copy.selecting.is_none());
     reader.keys(">");
-    assert!(reader.model.view.copy.is_none());
+    assert!(!reader.model.view.copy.is_on());
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_bad_pattern_is_shown_in_the_search_line_and_can_be_mended() {
     );
     reader.key(KeyCode::Backspace, KeyModifiers::NONE);
     reader.keys("<");
-    let copy = reader.model.view.copy.as_ref().expect("copy mode");
+    let copy = reader.model.view.copy.mode().expect("copy mode");
     assert_eq!((copy.search.as_ref(), copy.said.as_deref()), (None, None));
     reader.keys("vey");
     assert_eq!(reader.copied().as_deref(), Some("beta"));
@@ -229,7 +229,7 @@ fn a_paste_into_the_search_is_a_part_of_the_pattern() {
     ] {
         reader.update(Event::Host(HostEvent::Input(piece)));
     }
-    let copy = reader.model.view.copy.as_ref().expect("copy mode");
+    let copy = reader.model.view.copy.mode().expect("copy mode");
     assert_eq!(copy.search.as_ref().expect("a search").pattern, "beta");
     reader.keys("<vly");
     assert_eq!(reader.copied().as_deref(), Some("be"));
@@ -240,13 +240,13 @@ fn a_drag_selects_and_its_release_copies() {
     let mut reader = Reader::new("see the words here");
     reader.mouse(MouseEventKind::Down(MouseButton::Left), 4, 0);
     reader.mouse(MouseEventKind::Drag(MouseButton::Left), 4, 0);
-    let copy = reader.model.view.copy.as_ref().expect("copy mode");
+    let copy = reader.model.view.copy.mode().expect("copy mode");
     assert!(copy.selecting.is_none(), "a tremble is no drag");
     reader.mouse(MouseEventKind::Drag(MouseButton::Left), 12, 0);
     reader.screen.feed(b"\x1b[2J\x1b[Hgone", Instant::now());
     reader.mouse(MouseEventKind::Up(MouseButton::Left), 12, 0);
     assert_eq!(reader.copied().as_deref(), Some("the words"));
-    assert!(reader.model.view.copy.is_none());
+    assert!(!reader.model.view.copy.is_on());
     assert!(reader.screen.text().starts_with("gone"));
 }
 
@@ -256,7 +256,7 @@ fn two_clicks_copy_a_word_and_three_a_line() {
     reader.click(6, 0);
     assert_eq!(reader.copied(), None);
     assert!(
-        reader.model.view.copy.is_none(),
+        !reader.model.view.copy.is_on(),
         "a click leaves everything as it is"
     );
     reader.milliseconds += 150;
@@ -277,7 +277,7 @@ fn the_mouse_is_the_childs_when_it_asked_and_ours_with_shift() {
     let down = MouseEventKind::Down(MouseButton::Left);
     reader.mouse(down, 0, 0);
     assert!(matches!(reader.ordered.pop(), Some(Effect::Forward(_))));
-    assert!(reader.model.view.copy.is_none());
+    assert!(!reader.model.view.copy.is_on());
     let shift = KeyModifiers::SHIFT;
     reader.mouse_with(down, 0, 0, shift);
     reader.mouse_with(MouseEventKind::Drag(MouseButton::Left), 3, 0, shift);
@@ -314,7 +314,7 @@ fn a_panel_gets_its_click_after_a_drag_that_was_lost() {
         raw,
     })));
     assert_eq!(reader.model.view.focus, Focus::History);
-    assert!(reader.model.view.copy.is_none());
+    assert!(!reader.model.view.copy.is_on());
 }
 
 #[test]
@@ -407,7 +407,7 @@ fn what_is_selected_and_found_stands_out_in_every_theme() {
                     "{theme:?} {depth:?} {column}"
                 );
             }
-            reader.model.view.copy = None;
+            reader.keys("q");
             reader.begin();
             reader.keys("g/beta<v$");
         }

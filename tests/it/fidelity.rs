@@ -426,7 +426,7 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
                 model.view.focus,
                 model.view.zoomed,
                 model.view.prefixed,
-                model.view.copy.is_some(),
+                model.view.copy.is_on(),
             );
             let work = (
                 model.session.agent.state,

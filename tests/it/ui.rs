@@ -1160,11 +1160,11 @@ fn every_panel_at_every_width_in_every_theme() {
         let mut plain = String::new();
         for (panel, mut model) in panels(host) {
             let mut screen = screen(&model);
-            if let Some(copy) = &mut model.view.copy {
+            if model.view.copy.is_on() {
                 use pitstop_terminal::copy::{CopyOrder, Motion, SelectionKind};
                 screen.copy(&CopyOrder::Enter);
                 let answer = screen.copy(&CopyOrder::Select(SelectionKind::Lines));
-                copy.selecting = answer.selecting;
+                update(&mut model, 716, Event::Pane(PaneEvent::CopyMode(answer)));
                 screen.copy(&CopyOrder::Move(Motion::High));
             }
             table.push_str(&format!(

@@ -25,13 +25,14 @@ pub use draft::{breakpoint, carried, checkpoint, handoff, record, signal, summar
 pub use effect::{Effect, Effects};
 pub use event::Event;
 pub use model::Model;
+pub use model::copy;
 pub use outside::{changes, control, report, reported, restore, tools};
 pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
     host_output, human, payoff, permission, places, process, prompt, signs, suspend, turn,
 };
-pub use view::{copy, external, focus, history, input, layout, reading, tour};
+pub use view::{external, focus, history, input, layout, reading, tour};
 
 use pitstop_base::{clock::At, exit, format};
 
@@ -207,7 +208,7 @@ fn pane(model: &mut Model, event: PaneEvent) {
         | PaneEvent::MouseModeSet { .. }
         | PaneEvent::FullScreenSet { .. } => model.session.agent.mode_set(&event),
         PaneEvent::LinkHovered { target } => model.view.link_hovered(target),
-        PaneEvent::CopyMode(outcome) => copy::answered(model, outcome),
+        PaneEvent::CopyMode(outcome) => model.view.copy.answered(outcome).carry_out(model),
         PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
         PaneEvent::MarkerSeen => model.reboot.on(AttemptEvent::MarkerSeen),
         PaneEvent::InputRefused => model.error(
@@ -273,7 +274,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Estimate(reading) => figures::estimated(model, reading),
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
         ReadEvent::ClientWords(words) => figures::client_said(model, words),
-        ReadEvent::Talk { iteration, talk } => copy::transcript_read(model, iteration, talk),
+        ReadEvent::Talk { iteration, talk } => focus::show_transcript(model, iteration, talk),
         ReadEvent::Recording { iteration, cast } => {
             let shown = model.view.recording_read(iteration, cast);
             shown.carry_out(model);

@@ -283,7 +283,7 @@ impl Stage {
         assert!(screen.tail_text(5).lines().count() <= 5);
         assert!(screen.settled_text(5).lines().count() <= 5);
         // What is read in copy mode has room to wrap in a narrower pane.
-        let room = self.model.view.copy.as_ref().map_or(HISTORY, |_| 1000);
+        let room = self.model.view.copy.mode().map_or(HISTORY, |_| 1000);
         assert!(screen.history_len() <= room);
         assert!(screen.scroll_offset() <= screen.history_len());
     }
@@ -324,7 +324,7 @@ impl Stage {
 
     /// What the child writes changes no cell but its own.
     fn nothing_outside_the_pane_has_changed(&self) {
-        let scrolled = self.model.view.copy.is_some() || self.screen.scroll_offset() > 0;
+        let scrolled = self.model.view.copy.is_on() || self.screen.scroll_offset() > 0;
         let layout = layout(&self.model);
         if scrolled || layout.too_small {
             return;

@@ -14,11 +14,7 @@ use pitstop_transcript::Tokens;
 mod replay;
 
 use super::{
-    copy::{CopyMode, Press, SearchLine},
-    external::External,
-    history::HistoryPanel,
-    reading::Reading,
-    tour::Tour,
+    copy::CopyReader, external::External, history::HistoryPanel, reading::Reading, tour::Tour,
 };
 
 /// The number of messages that are kept: a day of work.
@@ -206,14 +202,12 @@ pub struct View {
     pub prefixed: bool,
     /// True if the keys that can follow the prefix are shown: none has come for a moment.
     pub shows_keys: bool,
-    /// The state of copy mode, while the pane is read and not typed into.
-    pub copy: Option<CopyMode>,
+    /// The reader of the pane's text.
+    pub copy: CopyReader,
     /// The recording that is being played.
     pub replay: Option<Replay>,
     /// The epoch of the timer that plays it.
     replay_epoch: u64,
-    /// The last press of the mouse on the pane's text.
-    pub press: Option<Press>,
     /// The target of the link under the pointer, if there is one that is passed on.
     pub hovered: Option<String>,
     /// The guided tour, in the demo.
@@ -288,7 +282,7 @@ impl View {
     /// Reports whether what is typed goes to the hosted program.
     #[must_use]
     pub fn has_pane(&self) -> bool {
-        self.focus == Focus::Pane && self.overlay.is_none() && self.copy.is_none()
+        self.focus == Focus::Pane && self.overlay.is_none() && !self.copy.is_on()
     }
 
     /// Takes in a piece of a paste for one of the supervisor's editors. Returns the whole text with the last piece.
@@ -417,15 +411,8 @@ impl View {
     /// Leaves the screen of the agent before: copy mode has no still image of the new one, and the rest of a mouse press is not for
     /// the next agent.
     pub(in crate::app) fn leave_screen(&mut self) {
-        self.copy = None;
-        self.press = None;
+        self.copy = CopyReader::default();
         self.grip = self.grip.map(|_| MouseGrip::Done);
-    }
-
-    /// Returns the search that is being typed in copy mode, if there is one.
-    #[must_use]
-    pub fn copy_search(&self) -> Option<&SearchLine> {
-        self.copy.as_ref()?.search.as_ref()
     }
 
     /// Sets the width of the panels, within their limits.

@@ -410,9 +410,9 @@ fn a_transcript_is_read_where_the_pane_keeps_nothing_and_from_the_history() {
     let (old, new) = (session(OLD), bench.model.session.id);
     // With a scrollback copy mode reads the pane.
     assert_eq!(transcripts(&bench.press(KeyCode::F(9))), []);
-    assert!(bench.model.view.copy.is_some());
+    assert!(bench.model.view.copy.is_on());
     bench.press(KeyCode::F(9));
-    assert!(bench.model.view.copy.is_none());
+    assert!(!bench.model.view.copy.is_on());
     bench.send(Event::Pane(PaneEvent::FullScreenSet { on: true }));
     assert_eq!(transcripts(&bench.press(KeyCode::F(9))), [(new, 2)]);
     let read = |iteration: u64, talk: Result<(), &str>| {
@@ -425,7 +425,7 @@ fn a_transcript_is_read_where_the_pane_keeps_nothing_and_from_the_history() {
     };
     // Without one, it is the screen all the same.
     bench.send(read(2, Err("it has none yet")));
-    let what = |bench: &Bench| bench.model.view.copy.clone().map(|copy| copy.transcript);
+    let what = |bench: &Bench| bench.model.view.copy.mode().map(|copy| copy.transcript);
     assert_eq!(what(&bench), Some(None));
     bench.press(KeyCode::Esc);
     let effects = bench.send(read(2, Ok(())));

@@ -1,10 +1,14 @@
 //! The focus: what has the keys.
 
+use std::sync::Arc;
+
 use crate::app::{
     effect::Effect,
     model::{Focus, Model},
-    view::{copy, layout},
+    view::layout,
 };
+use crate::lineage::IterationId;
+use pitstop_transcript::talk::Talk;
 
 /// Moves the focus; whatever was being edited is kept.
 pub fn set_focus(model: &mut Model, focus: Focus) {
@@ -14,7 +18,8 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
     leave_editors(model);
     let had_pane = model.view.focus == Focus::Pane;
     model.view.focus = focus;
-    copy::drop_mode(model);
+    let left = model.view.copy.drop_mode();
+    model.emit_all(left);
     if had_pane != (focus == Focus::Pane) {
         model.emit(Effect::FocusPane(focus == Focus::Pane));
     }
@@ -26,4 +31,32 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
 pub(in crate::app) fn leave_editors(model: &mut Model) {
     model.draft.finish_edit().carry_out(model);
     model.draft.notes.finish_edit(model.now).carry_out(model);
+}
+
+/// Shows the transcript of an iteration, which was read. Where there is none, copy mode reads what is on the screen.
+pub(in crate::app) fn show_transcript(
+    model: &mut Model,
+    iteration: IterationId,
+    talk: Result<Arc<Talk>, String>,
+) {
+    // Something else may lie over the pane by now.
+    if model.view.overlay.is_some() {
+        return;
+    }
+    match talk {
+        Ok(talk) => {
+            set_focus(model, Focus::Pane);
+            let shown = model.view.copy.show(iteration, talk);
+            model.emit_all(shown);
+        }
+        Err(why) => {
+            model.error(format!(
+                "the transcript of iteration {iteration} cannot be read: {why}"
+            ));
+            if model.view.focus == Focus::Pane && !model.view.copy.is_on() {
+                let begun = model.view.copy.begin();
+                model.emit(begun);
+            }
+        }
+    }
 }

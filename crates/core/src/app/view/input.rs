@@ -27,7 +27,7 @@ use crate::app::{
     refusal::Refusal,
     session::{suspend, turn},
     view::{
-        copy, editing, external,
+        editing, external,
         focus::{leave_editors, set_focus},
         history, layout, mouse,
     },
@@ -107,7 +107,11 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
             model.emit_all(effect);
             carry_out(model, request);
         }
-        (None, Focus::Pane) => copy::key(model, key),
+        (None, Focus::Pane) => {
+            let all = model.lineage.iterations();
+            let effects = model.view.copy.key(key, all, &model.config.keys);
+            model.emit_all(effects);
+        }
         (None, Focus::Scratchpad) => {
             let (done, request) = model.draft.notes.key(key, model.now);
             done.carry_out(model);
@@ -138,7 +142,7 @@ fn takes_text(model: &Model) -> bool {
             model.draft.handoff.editor.is_some() || view.reading.typing.is_some()
         }
         (Some(_), _) => false,
-        (None, Focus::Pane) => view.copy_search().is_some(),
+        (None, Focus::Pane) => view.copy.search().is_some(),
         (None, Focus::Scratchpad) => model.draft.notes.editor().is_some(),
         (None, Focus::Handoff) => {
             let panel = &model.draft.handoff;
@@ -232,7 +236,11 @@ pub fn act(model: &mut Model, action: Action) {
         }
         Action::Scroll => {
             set_focus(model, Focus::Pane);
-            copy::toggle(model);
+            let keeps_nothing = model.session.agent.full_screen && !model.is_generic();
+            let (session, iteration) = (model.session.id, model.session.iteration());
+            let read = keeps_nothing.then_some(Effect::ReadTranscript(session, iteration));
+            let effects = model.view.copy.toggle(read);
+            model.emit_all(effects);
         }
         Action::Checkpoint => checkpoint::by_key(model),
         Action::Undo => show_refusal(reboot::undo(model), model),
@@ -394,8 +402,10 @@ fn paste(model: &mut Model, piece: HostInput) {
         return;
     };
     let place = (model.view.overlay, model.view.focus);
-    if place == (None, Focus::Pane) && copy::paste(model, &text) {
-        return;
+    if place == (None, Focus::Pane)
+        && let Some(search) = model.view.copy.paste(&text)
+    {
+        return model.emit(search);
     }
     if !in_editor {
         model.info("nothing here takes a paste: focus the pane, or press e to edit");

@@ -1,6 +1,5 @@
 //! The parts of the host terminal: keys, focus, layout, copy mode, and what lies over the pane.
 
-pub mod copy;
 pub(in crate::app) mod editing;
 pub mod external;
 pub mod focus;

@@ -14,8 +14,8 @@ use pitstop_terminal::input::HostInput;
 
 use crate::app::{
     effect::Effect,
-    model::{Focus, Model, view::MouseGrip},
-    view::{copy, focus::set_focus, layout},
+    model::{Focus, Model, copy::MousePlace, view::MouseGrip},
+    view::{focus::set_focus, layout},
 };
 
 /// The number of lines that the wheel moves.
@@ -79,7 +79,7 @@ fn is_for_agent(model: &Model, modifiers: KeyModifiers, (column, row): (u16, u16
 
 /// Reports whether the mouse over the pane reads its text: it does unless the child has asked for it, and then with Shift.
 fn is_for_copy_mode(model: &Model, mouse: MouseEvent) -> bool {
-    model.view.copy.is_some()
+    model.view.copy.is_on()
         || !model.session.agent.takes_mouse
         || mouse.modifiers.contains(KeyModifiers::SHIFT)
 }
@@ -104,7 +104,7 @@ fn press(model: &mut Model, mouse: MouseEvent, button: MouseButton, input: HostI
             model.emit(Effect::Forward(input));
             MouseGrip::Agent(button)
         } else if left && is_for_copy_mode(model, mouse) {
-            copy::mouse(model, mouse);
+            read_text(model, mouse);
             MouseGrip::Copy
         } else {
             MouseGrip::Done
@@ -116,6 +116,19 @@ fn press(model: &mut Model, mouse: MouseEvent, button: MouseButton, input: HostI
         MouseGrip::Done
     };
     model.view.grip = Some(grip);
+}
+
+/// Gives copy mode a report of the mouse; returns false if it means nothing there.
+fn read_text(model: &mut Model, mouse: MouseEvent) -> bool {
+    let layout = layout::layout(model);
+    let place = MousePlace {
+        cell: layout.cell_of_pane(mouse.column, mouse.row),
+        beside: layout.beside_pane(mouse.column, mouse.row),
+    };
+    let effects = model.view.copy.mouse(mouse.kind, place, model.now);
+    let reads = effects.is_some();
+    model.emit_all(effects.into_iter().flatten());
+    reads
 }
 
 /// Ends a press whose release was lost: the host terminal reports none that happens outside of its window.
@@ -134,7 +147,7 @@ fn drag(model: &mut Model, mouse: MouseEvent, input: HostInput) {
     match model.view.grip {
         Some(MouseGrip::Agent(_) | MouseGrip::AgentOther) => model.emit(Effect::Forward(input)),
         Some(MouseGrip::Copy) => {
-            copy::mouse(model, mouse);
+            read_text(model, mouse);
         }
         Some(MouseGrip::Border) => {
             let right = layout::layout(model)
@@ -158,7 +171,7 @@ fn release(model: &mut Model, mouse: MouseEvent, button: MouseButton, input: Hos
         }
         Some(MouseGrip::Copy) => {
             model.view.grip = None;
-            copy::mouse(model, mouse);
+            read_text(model, mouse);
         }
         Some(MouseGrip::AgentOther) => model.emit(Effect::Forward(input)),
         Some(MouseGrip::Border | MouseGrip::Done) | None => model.view.grip = None,
@@ -175,7 +188,7 @@ fn wheel(model: &mut Model, mouse: MouseEvent, lines: Option<i32>, input: HostIn
     match (layout::layout(model).at(mouse.column, mouse.row), lines) {
         (Some(Focus::Pane), _) => {
             let reads = model.view.focus == Focus::Pane && is_for_copy_mode(model, mouse);
-            if !reads || !copy::mouse(model, mouse) {
+            if !reads || !read_text(model, mouse) {
                 model.emit(Effect::Forward(input));
             }
         }
