@@ -12,7 +12,7 @@ use ratatui::{
 
 use pitstop_base::keymap::Action;
 use pitstop_core::{
-    app::{Model, facts::cost_of, history, model::Focus},
+    app::{Model, facts::cost_of, model::Focus},
     lineage::{Cause, Iteration, RebootRecord, RunId, Way, past::Excerpt},
 };
 use pitstop_transcript::Tokens;
@@ -44,13 +44,15 @@ fn list_hints(model: &Model) -> Vec<Cow<'static, str>> {
     if model.view.history.typing {
         return vec!["Enter handoffs too".into(), "Esc show all".into()];
     }
-    let compares = history::compared(model)
+    let (history, lineage) = (&model.view.history, &model.lineage);
+    let compares = history
+        .compared(lineage)
         .map(|marked| format!("d compare with #{}", marked.iteration).into());
     let run = model.autopilot.is_some().then_some("t run view".into());
     let mut hints: Vec<Cow<'static, str>> = compares.into_iter().chain(run).collect();
     let back = if !model.view.history.query.is_empty() {
         "Esc show all"
-    } else if history::marked(model).is_some() {
+    } else if history.marked.is_some() {
         "Esc unmark"
     } else {
         "Esc back"
@@ -71,7 +73,8 @@ fn list_hints(model: &Model) -> Vec<Cow<'static, str>> {
 
 /// Draws the list, and returns its place if not all of it is seen.
 fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme: &Theme) -> String {
-    let count = history::listed(model).count();
+    let (history, lineage) = (&model.view.history, &model.lineage);
+    let count = history.listed(lineage).count();
     if count == 0 {
         let empty = if model.view.history.query.is_empty() {
             "nothing has run yet"
@@ -84,7 +87,10 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
     let selected = model.view.history.selected.min(count - 1);
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
     // The iterations that can be seen, no more:
-    let shown: Vec<_> = history::listed(model).take(selected + height + 1).collect();
+    let shown: Vec<_> = history
+        .listed(lineage)
+        .take(selected + height + 1)
+        .collect();
     // A figure at the border is hard to read.
     let columns = Columns::of(&shown, model, cells.saturating_sub(1));
     let headings = shown.chunk_by(|one, next| one.0 == next.0).count();
@@ -100,7 +106,8 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
             lines.push(frame::row(run_heading(run, model, cells), theme.title));
         }
         let chosen = selects && at == selected;
-        let marked = history::marked(model).is_some_and(|one| one.is(run, iteration.iteration));
+        let marked = history.marked.as_ref();
+        let marked = marked.is_some_and(|one| one.is(run, iteration.iteration));
         let signs = if marked { ["*", "*"] } else { [" ", "▸"] };
         let sign = signs[usize::from(chosen)];
         if chosen {
@@ -111,7 +118,7 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
         let style = if open { theme.text } else { theme.dim };
         let number = if open { theme.accent } else { theme.dim };
         let second = (roomy || chosen).then(|| columns.second_row(iteration, model));
-        let excerpt = history::excerpt(model, run, iteration);
+        let excerpt = history.excerpt(run, iteration);
         let excerpt = excerpt.map(|one| excerpt_row(one, model, &columns, theme));
         if chosen {
             // Grey is hard to read on the ground of a selection.
@@ -281,7 +288,8 @@ impl Columns {
 
 /// Returns the words for the end of an iteration.
 fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> String {
-    history::ended(model, run, iteration).unwrap_or_else(|| "now".to_owned())
+    let ended = model.view.history.ended(&model.lineage, run, iteration);
+    ended.unwrap_or_else(|| "now".to_owned())
 }
 
 fn cost_cell(iteration: &Iteration, model: &Model) -> String {
@@ -327,8 +335,9 @@ fn begun_by(iteration: &Iteration) -> &'static str {
 /// the number that a search has found.
 fn panel_name(model: &Model, room: usize) -> String {
     if !model.view.history.query.is_empty() {
-        let all = text::count(history::all(model).count(), "iteration");
-        return format!("History · {} of {all}", history::listed(model).count());
+        let (history, lineage) = (&model.view.history, &model.lineage);
+        let all = text::count(history.all(lineage).count(), "iteration");
+        return format!("History · {} of {all}", history.listed(lineage).count());
     }
     let count = model.lineage.iterations().len();
     let cost = cost_of_run(model.run(), model).map(text::dollars);
@@ -372,7 +381,8 @@ fn draw_query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Re
 
 /// Returns the cost of a run by now; none where it is not known.
 fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
-    let of_it = history::all(model).filter(|(of, _)| *of == run);
+    let all = model.view.history.all(&model.lineage);
+    let of_it = all.filter(|(of, _)| *of == run);
     let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));
     costs.reduce(|sum, cost| sum + cost)
 }

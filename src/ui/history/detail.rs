@@ -37,16 +37,18 @@ const WIDEST: u16 = 100;
 /// Draws the details of the selected iteration over the pane: first the facts that a person asks for, then the whole texts,
 /// ids and times of steps last. All of the pane is taken: cut words of the agent beside them would look like a fault.
 pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
-    let Some((run, iteration)) = history::selected(model) else {
+    let (history, lineage) = (&model.view.history, &model.lineage);
+    let Some((run, iteration)) = history.selection(lineage) else {
         return;
     };
-    let past = history::past_of_selected(model);
+    let past = history.past_of_selected(lineage);
     // Of an earlier run the list has no more than it shows.
     let iteration = match past {
         Some(Ok(past)) if run != model.run() => &past.iteration,
         _ => iteration,
     };
-    let differs = history::asked_of_selected(model).and_then(|past| past.difference.as_ref());
+    let asked = history.asked_of_selected(lineage);
+    let differs = asked.and_then(|past| past.difference.as_ref());
     let difference = differs.filter(|_| model.view.history.difference);
     frame::clear(buf, pane);
     let name = if run == model.run() {
@@ -54,7 +56,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     } else {
         format!("Iteration {} of run {run}", iteration.iteration)
     };
-    let name = match (difference, history::compared(model)) {
+    let name = match (difference, history.compared(lineage)) {
         (Some(_), Some(marked)) => {
             format!("{name} and iteration {}: what changed", marked.iteration)
         }
@@ -276,7 +278,8 @@ fn iteration_facts(
     let began = format!("{}, {}", time(iteration.started_at), begun_by(iteration));
     let ended = match iteration.ended_at {
         Some(at) => {
-            let reason = history::ended(model, run, iteration).unwrap_or_default();
+            let reason = model.view.history.ended(&model.lineage, run, iteration);
+            let reason = reason.unwrap_or_default();
             ("ended", format!("{}, {reason}, after {lasted}", time(at)))
         }
         None => ("lasts", format!("{lasted} so far")),

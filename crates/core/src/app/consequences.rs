@@ -2,7 +2,8 @@
 
 use pitstop_base::keymap::Action;
 
-use crate::app::effect::Effect;
+use crate::{app::effect::Effect, lineage::IterationId};
+use pitstop_transcript::SessionId;
 
 /// The effects to carry out and the messages to show, each in order.
 #[derive(Debug, Default)]
@@ -49,7 +50,7 @@ impl Consequences {
 }
 
 /// What a key asks of other features than the one that has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::app) enum Request {
     /// Give the keys to the hosted program.
     FocusPane,
@@ -59,6 +60,15 @@ pub(in crate::app) enum Request {
     Quit,
     /// Start the agent again.
     Restart,
+    /// Resume an earlier session.
+    Resume {
+        /// The session.
+        session: SessionId,
+        /// The nonce of the handoff that has replaced the conversation that is meant, if one has.
+        nonce: Option<String>,
+        /// The iteration that it goes on from, if that is known.
+        parent: Option<IterationId>,
+    },
 }
 
 impl From<Effect> for Consequences {

@@ -167,7 +167,9 @@ fn answer(model: &mut Model, event: Event) {
         Event::Store(StoreEvent::CarriedRead { session, found }) => {
             carried::read(model, session, found);
         }
-        Event::Store(StoreEvent::EarlierRuns(earlier)) => history::earlier_read(model, earlier),
+        Event::Store(StoreEvent::EarlierRuns(earlier)) => {
+            model.view.history.earlier_read(earlier);
+        }
         Event::Store(StoreEvent::TurnsRead(turns)) => {
             model.turns.read_back(&turns, model.session.iteration());
         }
@@ -175,9 +177,13 @@ fn answer(model: &mut Model, event: Event) {
             run,
             iteration,
             found,
-        }) => history::was_read(model, &run, iteration, &found),
+        }) => {
+            let history = &mut model.view.history;
+            history.past_read(&run, iteration, &found, &model.lineage);
+        }
         Event::Store(StoreEvent::HistoryFound { text, found }) => {
-            history::found(model, &text, found);
+            let found = model.view.history.search_answered(&text, found);
+            found.carry_out(model);
         }
         Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
         Event::TimerFired(id) => timer(model, id),

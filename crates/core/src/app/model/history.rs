@@ -75,6 +75,16 @@ pub struct Past {
 }
 
 impl Past {
+    /// Creates the entry of an iteration that the store is asked about.
+    pub(in crate::app) fn of((run, iteration): (&RunId, &Iteration)) -> Self {
+        Self {
+            run: run.clone(),
+            iteration: iteration.iteration,
+            found: None,
+            difference: None,
+        }
+    }
+
     /// Reports whether the data is of this iteration.
     #[must_use]
     pub fn is(&self, run: &RunId, iteration: IterationId) -> bool {

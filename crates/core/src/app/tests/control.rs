@@ -10,7 +10,7 @@ use crate::api::{
         TestBody,
     },
 };
-use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME, history};
+use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME};
 use crate::lineage::Cause;
 use pitstop_agent::bridge::{Caller, Tool};
 
@@ -90,8 +90,8 @@ fn the_record_names_what_ended_a_session_and_whether_that_cut_a_turn() {
         // The client ends the turn before it ends itself.
         bench.turn_ended(OLD);
         bench.exited(129);
-        let ended = history::ended(
-            &bench.model,
+        let ended = bench.model.view.history.ended(
+            &bench.model.lineage,
             bench.model.run(),
             &bench.model.lineage.iterations()[0],
         );
@@ -102,7 +102,12 @@ fn the_record_names_what_ended_a_session_and_whether_that_cut_a_turn() {
     bench.exited(1);
     let last = &bench.model.lineage.iterations()[0];
     assert_eq!(
-        history::ended(&bench.model, bench.model.run(), last).as_deref(),
+        bench
+            .model
+            .view
+            .history
+            .ended(&bench.model.lineage, bench.model.run(), last)
+            .as_deref(),
         Some("died in mid-turn")
     );
 }

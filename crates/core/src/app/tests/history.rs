@@ -1,7 +1,7 @@
 //! The history: earlier runs behind this one, and the details that the store is asked for.
 
 use crate::{
-    app::history::{self, EarlierRun},
+    app::history::EarlierRun,
     lineage::{
         Cause, IterationId, Lineage, RunId,
         journal::JournalEntry,
@@ -26,7 +26,7 @@ fn earlier() -> EarlierRun {
 }
 
 fn sessions(bench: &Bench) -> Vec<SessionId> {
-    let listed = history::listed(&bench.model);
+    let listed = bench.model.view.history.listed(&bench.model.lineage);
     listed.filter_map(|(_, one)| one.session_id).collect()
 }
 
@@ -52,7 +52,14 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     let effects = bench.press(KeyCode::Enter);
     let first = (before.run.clone(), IterationId::FIRST);
     assert_eq!(looked_for(&effects), Some(first.clone()));
-    assert_eq!(history::past_of_selected(&bench.model), None);
+    assert_eq!(
+        bench
+            .model
+            .view
+            .history
+            .past_of_selected(&bench.model.lineage),
+        None
+    );
 
     // Another is selected before the answer has come: that answer is late.
     let effects = bench.press(KeyCode::Up);
@@ -77,7 +84,12 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
             found,
         }));
     }
-    let shown = history::past_of_selected(&bench.model).expect("it is there");
+    let shown = bench
+        .model
+        .view
+        .history
+        .past_of_selected(&bench.model.lineage)
+        .expect("it is there");
     let shown = shown.as_ref().expect("it was found");
     assert_eq!(shown.iteration.session_id, Some(session(8)));
 
@@ -364,7 +376,12 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
             }));
         }
         let text = copied(&mut bench);
-        let past = history::asked_of_selected(&bench.model).expect("the details are open");
+        let past = bench
+            .model
+            .view
+            .history
+            .asked_of_selected(&bench.model.lineage)
+            .expect("the details are open");
         let heading = past
             .difference
             .as_ref()
@@ -374,7 +391,7 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
         bench.press(KeyCode::Esc);
         bench.press(KeyCode::Esc);
         assert!(
-            history::marked(&bench.model).is_none(),
+            bench.model.view.history.marked.as_ref().is_none(),
             "Esc takes the mark back"
         );
         assert_eq!(bench.model.view.focus, Focus::History);

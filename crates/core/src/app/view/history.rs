@@ -5,22 +5,17 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::{
-    api::wire::AgentState,
-    lineage::{
-        Cause, EndReason, Iteration, IterationId, RunId,
-        past::{Excerpt, Found, MessageKind, PastSession},
-    },
+use crate::lineage::{
+    Cause, EndReason, Iteration, IterationId, Lineage, RunId,
+    past::{Excerpt, Found, MessageKind, PastSession},
 };
 use pitstop_handoff::scratchpad;
 use pitstop_transcript::SessionId;
 
 pub use crate::app::model::history::{Difference, EarlierRun, HistoryPanel, Past};
 use crate::app::{
+    consequences::{Consequences, Request},
     effect::Effect,
-    model::{Focus, Model, reboot::Replaced},
-    reboot,
-    view::focus::set_focus,
 };
 
 /// The number of rows that a page is scrolled by in the details.
@@ -28,20 +23,6 @@ const PAGE: u16 = 15;
 
 /// The longest text that is searched for, in characters.
 const QUERY: usize = 200;
-
-/// Returns every iteration that is known, newest first, with its run.
-pub fn all(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
-    let run = model.run();
-    let own = model.lineage.iterations().iter().rev();
-    let earlier = model.view.history.earlier.iter();
-    let earlier = earlier.flat_map(|one| {
-        one.iterations
-            .iter()
-            .rev()
-            .map(move |iteration| (&one.run, iteration))
-    });
-    own.map(move |iteration| (run, iteration)).chain(earlier)
-}
 
 /// Returns the whole texts of a past session with their names: the handoff that it was given, the one that it gave or otherwise its
 /// last checkpoint, and its summary, which its iteration may know in a newer form.
@@ -61,32 +42,379 @@ pub fn texts<'a>(past: &'a PastSession, iteration: &'a Iteration) -> Vec<(&'stat
     texts.filter(|(_, text)| !text.trim().is_empty()).collect()
 }
 
-/// Returns how an iteration ended, in a few words; `None` while it lives.
-#[must_use]
-pub fn ended(model: &Model, run: &RunId, iteration: &Iteration) -> Option<String> {
-    let of_run = if run == model.run() {
-        model.lineage.iterations()
-    } else {
-        let mut earlier = model.view.history.earlier.iter();
-        let found = earlier.find(|one| one.run == *run);
-        found.map_or(&[][..], |one| &one.iterations[..])
-    };
-    let next = iteration.iteration.next();
-    let next = of_run.iter().find(|one| one.iteration == next);
-    let (reason, signal) = (iteration.end_reason?, iteration.signal.as_deref());
-    let cause = next.and_then(|one| one.cause);
-    Some(reason.short(cause, signal, iteration.in_turn))
-}
+impl HistoryPanel {
+    /// Returns every iteration that is known, newest first, with its run.
+    pub fn all<'a>(
+        &'a self,
+        lineage: &'a Lineage,
+    ) -> impl Iterator<Item = (&'a RunId, &'a Iteration)> {
+        let own = lineage.iterations().iter().rev();
+        let earlier = self.earlier.iter().flat_map(|one| {
+            let iterations = one.iterations.iter().rev();
+            iterations.map(move |iteration| (&one.run, iteration))
+        });
+        own.map(|iteration| (lineage.run(), iteration))
+            .chain(earlier)
+    }
 
-/// Returns the iterations that are listed: all, or those that a search has found.
-pub fn listed(model: &Model) -> impl Iterator<Item = (&RunId, &Iteration)> {
-    let wanted = model.view.history.query.to_lowercase();
-    all(model).filter(move |(run, iteration)| {
-        wanted.is_empty()
-            || ended(model, run, iteration).is_some_and(|words| words.contains(&wanted))
-            || says(run, iteration, &wanted)
-            || has_found(model, run, iteration)
-    })
+    /// Returns how an iteration ended, in a few words; `None` while it lives.
+    #[must_use]
+    pub fn ended(&self, lineage: &Lineage, run: &RunId, iteration: &Iteration) -> Option<String> {
+        let of_run = if run == lineage.run() {
+            lineage.iterations()
+        } else {
+            let found = self.earlier.iter().find(|one| one.run == *run);
+            found.map_or(&[][..], |one| &one.iterations[..])
+        };
+        let next = iteration.iteration.next();
+        let next = of_run.iter().find(|one| one.iteration == next);
+        let (reason, signal) = (iteration.end_reason?, iteration.signal.as_deref());
+        let cause = next.and_then(|one| one.cause);
+        Some(reason.short(cause, signal, iteration.in_turn))
+    }
+
+    /// Returns the iterations that are listed: all, or those that a search has found.
+    pub fn listed<'a>(
+        &'a self,
+        lineage: &'a Lineage,
+    ) -> impl Iterator<Item = (&'a RunId, &'a Iteration)> {
+        let wanted = self.query.to_lowercase();
+        self.all(lineage).filter(move |(run, iteration)| {
+            let ended = || self.ended(lineage, run, iteration);
+            wanted.is_empty()
+                || ended().is_some_and(|words| words.contains(&wanted))
+                || says(run, iteration, &wanted)
+                || self.found_in(run, iteration).is_some()
+        })
+    }
+
+    fn found_in(&self, run: &RunId, iteration: &Iteration) -> Option<&Found> {
+        let mut found = self.found.iter();
+        found.find(|one| one.run == *run && one.iteration == iteration.iteration)
+    }
+
+    /// Returns the words around what the search has found in an iteration.
+    #[must_use]
+    pub fn excerpt(&self, run: &RunId, iteration: &Iteration) -> Option<&Excerpt> {
+        self.found_in(run, iteration)?.excerpt.as_ref()
+    }
+
+    /// Returns the iteration that is selected; the newest if there are fewer by now.
+    #[must_use]
+    pub fn selection<'a>(&'a self, lineage: &'a Lineage) -> Option<(&'a RunId, &'a Iteration)> {
+        let mut listed = self.listed(lineage);
+        let newest = listed.next()?;
+        match self.selected {
+            0 => Some(newest),
+            at => listed.nth(at - 1).or(Some(newest)),
+        }
+    }
+
+    /// Returns what the store has of the selected iteration, once it was asked.
+    #[must_use]
+    pub fn asked_of_selected(&self, lineage: &Lineage) -> Option<&Past> {
+        let (run, iteration) = self.selection(lineage)?;
+        let past = self.past.as_ref()?;
+        past.is(run, iteration.iteration).then_some(past)
+    }
+
+    /// Returns the marked iteration, if it is another than the selected one.
+    #[must_use]
+    pub fn compared(&self, lineage: &Lineage) -> Option<&Past> {
+        let (run, iteration) = self.selection(lineage)?;
+        let marked = self.marked.as_ref();
+        marked.filter(|marked| !marked.is(run, iteration.iteration))
+    }
+
+    /// Returns what the store has of the selected iteration, once it was read.
+    #[must_use]
+    pub fn past_of_selected(&self, lineage: &Lineage) -> Option<&Result<Box<PastSession>, String>> {
+        self.asked_of_selected(lineage)?.found.as_ref()
+    }
+
+    /// Handles a key while the panel has the focus. The person who resumes a session while a turn runs, in the session `busy`, is
+    /// asked first.
+    pub(in crate::app) fn key(
+        &mut self,
+        key: KeyEvent,
+        lineage: &Lineage,
+        has_run: bool,
+        busy: Option<SessionId>,
+    ) -> (Consequences, Option<Request>) {
+        let mut done = Consequences::default();
+        if self.typing {
+            done.effects.extend(self.query_key(key));
+            return (done, None);
+        }
+        let last = self.listed(lineage).count().saturating_sub(1);
+        let before = self.selected.min(last);
+        let resuming = self.resuming.take();
+        match key.code {
+            KeyCode::Down | KeyCode::Char('j') => self.selected = (before + 1).min(last),
+            KeyCode::Up | KeyCode::Char('k') => self.selected = before.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') if self.is_large() => {
+                self.scroll = self.scroll.saturating_add(PAGE);
+            }
+            KeyCode::PageUp if self.is_large() => self.scroll = self.scroll.saturating_sub(PAGE),
+            KeyCode::Home | KeyCode::Char('g') if self.is_large() => self.scroll = 0,
+            KeyCode::End | KeyCode::Char('G') if self.is_large() => self.scroll = u16::MAX,
+            KeyCode::PageDown => self.selected = before.saturating_add(usize::from(PAGE)).min(last),
+            KeyCode::PageUp => self.selected = before.saturating_sub(usize::from(PAGE)),
+            KeyCode::Home | KeyCode::Char('g') => self.selected = 0,
+            KeyCode::End | KeyCode::Char('G') => self.selected = last,
+            KeyCode::Enter => {
+                self.detail = !self.detail && !self.run_view;
+                self.run_view = false;
+                done.effects.extend(self.read(lineage));
+                return (done, None);
+            }
+            KeyCode::Char('d') if self.detail => {
+                self.difference = !self.difference;
+                self.scroll = 0;
+            }
+            KeyCode::Char('d') if self.compared(lineage).is_some() => {
+                (self.detail, self.difference, self.run_view) = (true, true, false);
+                done.effects.extend(self.read(lineage));
+                return (done, None);
+            }
+            KeyCode::Char('m') => {
+                done.effects.extend(self.mark(lineage));
+                return (done, None);
+            }
+            KeyCode::Char('/') => {
+                (self.typing, self.detail, self.run_view) = (true, false, false);
+            }
+            KeyCode::Char('p' | 'v' | 'y') => return (self.use_selected(key.code, lineage), None),
+            KeyCode::Char('R') => return self.resume(lineage, resuming, busy),
+            KeyCode::Char('t') if has_run => {
+                self.run_view = !self.run_view;
+                self.scroll = 0;
+            }
+            KeyCode::Esc if self.run_view => self.run_view = false,
+            KeyCode::Esc if self.detail => self.detail = false,
+            KeyCode::Esc if !self.query.is_empty() => {
+                self.query.clear();
+                self.selected = 0;
+            }
+            KeyCode::Esc if self.marked.is_some() => self.marked = None,
+            KeyCode::Esc | KeyCode::Char('q') => return (done, Some(Request::FocusPane)),
+            _ => {}
+        }
+        if self.selected != before {
+            done.effects.extend(self.read(lineage));
+        }
+        (done, None)
+    }
+
+    /// Handles a key while the search is typed: facts that are known here are searched at once, those that only the store has at the
+    /// Enter.
+    fn query_key(&mut self, key: KeyEvent) -> Option<Effect> {
+        self.selected = 0;
+        self.found.clear();
+        match key.code {
+            KeyCode::Enter => {
+                self.typing = false;
+                let query = self.query.clone();
+                return (!query.is_empty()).then_some(Effect::SearchHistory(query));
+            }
+            KeyCode::Esc => {
+                self.typing = false;
+                self.query.clear();
+            }
+            KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => self.query.clear(),
+            KeyCode::Char(c)
+                if !key.modifiers.contains(KeyModifiers::CONTROL)
+                    && self.query.chars().count() < QUERY =>
+            {
+                self.query.push(c);
+            }
+            KeyCode::Backspace => {
+                self.query.pop();
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Takes in what the store has found; an answer to another question than the last one is late.
+    pub(in crate::app) fn search_answered(
+        &mut self,
+        text: &str,
+        found: Result<Vec<Found>, String>,
+    ) -> Consequences {
+        let mut done = Consequences::default();
+        match found {
+            _ if self.query != text => {}
+            Ok(found) => self.found = found,
+            Err(why) => done.error(format!("handoffs and summaries were not searched: {why}")),
+        }
+        done
+    }
+
+    /// Returns the nonce of the handoff that has replaced the selected iteration's conversation in place, if one has.
+    fn replaced_by(&self, lineage: &Lineage) -> Option<String> {
+        let (run, iteration) = self.selection(lineage)?;
+        let session = iteration.session_id?;
+        let behind = |one: &(&RunId, &Iteration)| {
+            one.0 == run
+                && one.1.iteration > iteration.iteration
+                && one.1.session_id == Some(session)
+        };
+        // The newest comes first: the last is the one right behind it.
+        let behind = self.all(lineage).filter(behind);
+        let records = behind.filter_map(|(_, one)| one.reboot.as_ref()?.nonce.clone());
+        records.last()
+    }
+
+    /// Resumes the selected session. While a turn runs, which that interrupts, the key is pressed twice.
+    fn resume(
+        &mut self,
+        lineage: &Lineage,
+        asked: Option<SessionId>,
+        busy: Option<SessionId>,
+    ) -> (Consequences, Option<Request>) {
+        let mut done = Consequences::default();
+        let Some((_, iteration)) = self.selection(lineage) else {
+            return (done, None);
+        };
+        let number = iteration.iteration;
+        let Some(session) = iteration.session_id else {
+            done.info(format!("iteration {number} has no session to resume"));
+            return (done, None);
+        };
+        let nonce = self.replaced_by(lineage);
+        let works = busy.is_some_and(|busy| session != busy || nonce.is_some());
+        if works && asked != Some(session) {
+            self.resuming = Some(session);
+            done.info(format!(
+                "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
+            ));
+            return (done, None);
+        }
+        let resume = Request::Resume {
+            session,
+            nonce,
+            parent: lineage.newest_in(session).map(|_| number),
+        };
+        (done, Some(resume))
+    }
+
+    /// Closes what lies over the pane.
+    pub(in crate::app) const fn close(&mut self) {
+        (self.detail, self.run_view) = (false, false);
+    }
+
+    /// Handles a key that plays the selected iteration, reads its transcript, or copies what is in focus: in the list the session's
+    /// id, in the details the text that is shown first.
+    fn use_selected(&self, key: KeyCode, lineage: &Lineage) -> Consequences {
+        let mut done = Consequences::default();
+        let Some((run, one)) = self.selection(lineage) else {
+            return done;
+        };
+        match (key, one.session_id) {
+            (KeyCode::Char('p'), _) => {
+                done.emit(Effect::ReadRecording(run.clone(), one.iteration));
+            }
+            (KeyCode::Char('v'), Some(session)) => {
+                done.emit(Effect::ReadTranscript(session, one.iteration));
+            }
+            (KeyCode::Char('v'), None) => {
+                done.error("this iteration has no session, and so no transcript");
+            }
+            (_, session) => {
+                let session = session.map(|id| ("the session's id", id.to_string()));
+                if let Some((what, text)) = self.shown_text(lineage, one).or(session) {
+                    done.info(format!("copied: {what}"));
+                    done.emit(Effect::Copy(text));
+                }
+            }
+        }
+        done
+    }
+
+    /// Returns the text that the details of this iteration, which is selected, show first, with its name.
+    fn shown_text(&self, lineage: &Lineage, one: &Iteration) -> Option<(&'static str, String)> {
+        let past = self.asked_of_selected(lineage).filter(|_| self.detail)?;
+        if let Some(difference) = past.difference.as_ref().filter(|_| self.difference) {
+            return Some(("the difference", difference.text.clone()));
+        }
+        let found = past.found.as_ref()?.as_ref().ok()?;
+        let (gave, got) = (found.gave.as_ref(), found.got.as_ref());
+        let gave = gave.map(|entry| ("the handoff that it gave", &entry.handoff));
+        let got = got.map(|entry| ("the handoff that it was given", &entry.handoff));
+        let summary = one.summary.as_ref().or(found.iteration.summary.as_ref());
+        let shown = gave.or(got).or(summary.map(|text| ("the summary", text)));
+        shown.map(|(name, text)| (name, text.clone()))
+    }
+
+    /// Asks the store for the iteration whose details are shown.
+    fn read(&mut self, lineage: &Lineage) -> Option<Effect> {
+        let wanted = self.selection(lineage).filter(|_| self.detail);
+        let past = Past::of(wanted?);
+        let (run, iteration) = (past.run.clone(), past.iteration);
+        self.scroll = 0;
+        self.past = Some(past);
+        Some(Effect::ReadPast(run, iteration))
+    }
+
+    /// Marks the selected iteration, to compare others with it, or takes the mark back.
+    fn mark(&mut self, lineage: &Lineage) -> Option<Effect> {
+        let past = Past::of(self.selection(lineage)?);
+        let (run, iteration) = (past.run.clone(), past.iteration);
+        let marked = self.marked.take();
+        let is_marked = marked.is_some_and(|marked| marked.is(&run, iteration));
+        self.marked = (!is_marked).then_some(past);
+        self.differ(lineage);
+        (!is_marked).then_some(Effect::ReadPast(run, iteration))
+    }
+
+    /// Takes over the earlier runs that were read. One that is still open there was left so by a supervisor that died, and ended
+    /// with it.
+    pub(in crate::app) fn earlier_read(&mut self, mut earlier: Vec<EarlierRun>) {
+        let iterations = earlier.iter_mut().flat_map(|run| &mut run.iterations);
+        for left_open in iterations.filter(|one| one.is_open()) {
+            left_open.ended_at = Some(left_open.started_at);
+            left_open.end_reason = Some(EndReason::Crash);
+        }
+        self.earlier = earlier;
+    }
+
+    /// Takes in the store's answer; an answer about another iteration than the last one asked for is late.
+    pub(in crate::app) fn past_read(
+        &mut self,
+        run: &RunId,
+        iteration: IterationId,
+        found: &Result<Box<PastSession>, String>,
+        lineage: &Lineage,
+    ) {
+        for past in [&mut self.past, &mut self.marked].into_iter().flatten() {
+            if past.is(run, iteration) {
+                past.found = Some(found.clone());
+            }
+        }
+        self.differ(lineage);
+    }
+
+    /// Compares the marked iteration with the one whose details are shown, or otherwise the two handoffs of that one.
+    fn differ(&mut self, lineage: &Lineage) {
+        let Some(past) = &self.past else {
+            return;
+        };
+        let place = |past: &Past| {
+            let mut all = self.all(lineage);
+            all.position(|(run, one)| past.is(run, one.iteration))
+        };
+        let marked = self.marked.as_ref();
+        let difference = match marked.filter(|marked| !marked.is(&past.run, past.iteration)) {
+            // The list begins with the newest.
+            Some(marked) if place(marked) < place(past) => between(past, marked, lineage.run()),
+            Some(marked) => between(marked, past, lineage.run()),
+            None => own_difference(past),
+        };
+        if let Some(past) = &mut self.past {
+            past.difference = difference;
+        }
+    }
 }
 
 /// Reports whether what is known of an iteration here holds the text, which is in lower case.
@@ -105,343 +433,6 @@ fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
     .into_iter()
     .flatten()
     .any(|text| text.to_lowercase().contains(wanted))
-}
-
-fn has_found(model: &Model, run: &RunId, iteration: &Iteration) -> bool {
-    found_in(model, run, iteration).is_some()
-}
-
-fn found_in<'a>(model: &'a Model, run: &RunId, iteration: &Iteration) -> Option<&'a Found> {
-    let mut found = model.view.history.found.iter();
-    found.find(|one| one.run == *run && one.iteration == iteration.iteration)
-}
-
-/// Returns the words around what the search has found in an iteration.
-#[must_use]
-pub fn excerpt<'a>(model: &'a Model, run: &RunId, iteration: &Iteration) -> Option<&'a Excerpt> {
-    found_in(model, run, iteration)?.excerpt.as_ref()
-}
-
-/// Returns the iteration that is selected; the newest if there are fewer by now.
-#[must_use]
-pub fn selected(model: &Model) -> Option<(&RunId, &Iteration)> {
-    let mut listed = listed(model);
-    let newest = listed.next()?;
-    match model.view.history.selected {
-        0 => Some(newest),
-        at => listed.nth(at - 1).or(Some(newest)),
-    }
-}
-
-/// Returns what the store has of the selected iteration, once it was asked.
-#[must_use]
-pub fn asked_of_selected(model: &Model) -> Option<&Past> {
-    let (run, iteration) = selected(model)?;
-    let past = model.view.history.past.as_ref()?;
-    past.is(run, iteration.iteration).then_some(past)
-}
-
-/// Returns the iteration that others are compared with.
-#[must_use]
-pub fn marked(model: &Model) -> Option<&Past> {
-    model.view.history.marked.as_ref()
-}
-
-/// Returns the marked iteration, if it is another than the selected one.
-#[must_use]
-pub fn compared(model: &Model) -> Option<&Past> {
-    let (run, iteration) = selected(model)?;
-    marked(model).filter(|marked| !marked.is(run, iteration.iteration))
-}
-
-/// Returns what the store has of the selected iteration, once it was read.
-#[must_use]
-pub fn past_of_selected(model: &Model) -> Option<&Result<Box<PastSession>, String>> {
-    asked_of_selected(model)?.found.as_ref()
-}
-
-/// Handles a key while the panel has the focus.
-pub(in crate::app) fn key(model: &mut Model, key: KeyEvent) {
-    if model.view.history.typing {
-        return query_key(model, key);
-    }
-    let last = listed(model).count().saturating_sub(1);
-    let before = model.view.history.selected.min(last);
-    let resuming = model.view.history.resuming.take();
-    let has_run = model.autopilot.is_some();
-    let compares = compared(model).is_some();
-    let history = &mut model.view.history;
-    match key.code {
-        KeyCode::Down | KeyCode::Char('j') => history.selected = (before + 1).min(last),
-        KeyCode::Up | KeyCode::Char('k') => history.selected = before.saturating_sub(1),
-        KeyCode::PageDown | KeyCode::Char(' ') if history.is_large() => {
-            history.scroll = history.scroll.saturating_add(PAGE);
-        }
-        KeyCode::PageUp if history.is_large() => {
-            history.scroll = history.scroll.saturating_sub(PAGE);
-        }
-        KeyCode::Home | KeyCode::Char('g') if history.is_large() => history.scroll = 0,
-        KeyCode::End | KeyCode::Char('G') if history.is_large() => history.scroll = u16::MAX,
-        KeyCode::PageDown => history.selected = before.saturating_add(usize::from(PAGE)).min(last),
-        KeyCode::PageUp => history.selected = before.saturating_sub(usize::from(PAGE)),
-        KeyCode::Home | KeyCode::Char('g') => history.selected = 0,
-        KeyCode::End | KeyCode::Char('G') => history.selected = last,
-        KeyCode::Enter => {
-            history.detail = !history.detail && !history.run_view;
-            history.run_view = false;
-            return read(model);
-        }
-        KeyCode::Char('d') if history.detail => {
-            history.difference = !history.difference;
-            history.scroll = 0;
-        }
-        KeyCode::Char('d') if compares => {
-            (history.detail, history.difference) = (true, true);
-            history.run_view = false;
-            return read(model);
-        }
-        KeyCode::Char('m') => return mark(model),
-        KeyCode::Char('/') => {
-            history.typing = true;
-            (history.detail, history.run_view) = (false, false);
-        }
-        KeyCode::Char('p') => return play(model),
-        KeyCode::Char('v') => return read_back(model),
-        KeyCode::Char('y') => return copy(model),
-        KeyCode::Char('R') => return resume(model, resuming),
-        KeyCode::Char('t') if has_run => {
-            history.run_view = !history.run_view;
-            history.scroll = 0;
-        }
-        KeyCode::Esc if history.run_view => history.run_view = false,
-        KeyCode::Esc if history.detail => history.detail = false,
-        KeyCode::Esc if !history.query.is_empty() => {
-            history.query.clear();
-            history.selected = 0;
-        }
-        KeyCode::Esc if history.marked.is_some() => history.marked = None,
-        KeyCode::Esc | KeyCode::Char('q') => return set_focus(model, Focus::Pane),
-        _ => {}
-    }
-    if model.view.history.selected != before {
-        read(model);
-    }
-}
-
-/// Handles a key while the search is typed: facts that are known here are searched at once, those that only the store has at the Enter.
-fn query_key(model: &mut Model, key: KeyEvent) {
-    let history = &mut model.view.history;
-    history.selected = 0;
-    history.found.clear();
-    match key.code {
-        KeyCode::Enter => {
-            history.typing = false;
-            if !history.query.is_empty() {
-                let query = history.query.clone();
-                model.emit(Effect::SearchHistory(query));
-            }
-        }
-        KeyCode::Esc => {
-            history.typing = false;
-            history.query.clear();
-        }
-        KeyCode::Char('u') if key.modifiers == KeyModifiers::CONTROL => history.query.clear(),
-        KeyCode::Char(c)
-            if !key.modifiers.contains(KeyModifiers::CONTROL)
-                && history.query.chars().count() < QUERY =>
-        {
-            history.query.push(c);
-        }
-        KeyCode::Backspace => {
-            history.query.pop();
-        }
-        _ => {}
-    }
-}
-
-/// Takes in what the store has found; an answer to another question than the last one is late.
-pub(in crate::app) fn found(model: &mut Model, text: &str, found: Result<Vec<Found>, String>) {
-    if model.view.history.query != text {
-        return;
-    }
-    match found {
-        Ok(found) => model.view.history.found = found,
-        Err(why) => model.error(format!("handoffs and summaries were not searched: {why}")),
-    }
-}
-
-/// Returns the selected iteration's conversation, where it was replaced in place by that of the next one.
-fn replaced(model: &Model) -> Option<Replaced> {
-    let (run, iteration) = selected(model)?;
-    let session = iteration.session_id?;
-    let behind = |one: &(&RunId, &Iteration)| {
-        one.0 == run && one.1.iteration > iteration.iteration && one.1.session_id == Some(session)
-    };
-    // The newest comes first: the last is the one right behind it.
-    let records = all(model)
-        .filter(behind)
-        .filter_map(|(_, one)| one.reboot.as_ref()?.nonce.clone());
-    records.last().map(|nonce| Replaced { session, nonce })
-}
-
-/// Resumes the selected session. While a turn runs, which that interrupts, the key is pressed twice.
-fn resume(model: &mut Model, asked: Option<SessionId>) {
-    let Some((_, iteration)) = selected(model) else {
-        return;
-    };
-    let number = iteration.iteration;
-    let Some(session) = iteration.session_id else {
-        model.info(format!("iteration {number} has no session to resume"));
-        return;
-    };
-    let replaced = replaced(model);
-    let other = session != model.session.id || replaced.is_some();
-    let works = model.session.agent.state == AgentState::Busy && other;
-    if works && asked != Some(session) {
-        model.view.history.resuming = Some(session);
-        model.info(format!(
-            "a turn runs: press R again to interrupt it and resume the session of iteration {number}"
-        ));
-        return;
-    }
-    let parent = model.lineage.newest_in(session).map(|_| number);
-    match reboot::resume_earlier(model, session, replaced, parent) {
-        Ok(()) => {
-            (model.view.history.detail, model.view.history.run_view) = (false, false);
-            set_focus(model, Focus::Pane);
-        }
-        Err(why) => model.error(why.to_string()),
-    }
-}
-
-/// Copies what is in focus: in the list the session's id, in the details the text that is shown first.
-fn copy(model: &mut Model) {
-    let Some((_, iteration)) = selected(model) else {
-        return;
-    };
-    let session = iteration.session_id.map(|id| id.to_string());
-    let own_summary = iteration.summary.clone();
-    let past = asked_of_selected(model).filter(|_| model.view.history.detail);
-    let text = past.and_then(|past| {
-        let difference = past.difference.clone();
-        if let Some(difference) = difference.filter(|_| model.view.history.difference) {
-            return Some(("the difference", difference.text));
-        }
-        let found = past.found.as_ref()?.as_ref().ok()?;
-        let handoff = |entry: Option<&crate::lineage::journal::JournalEntry>| {
-            entry.map(|entry| entry.handoff.clone())
-        };
-        let gave = handoff(found.gave.as_ref()).map(|text| ("the handoff that it gave", text));
-        let got = handoff(found.got.as_ref()).map(|text| ("the handoff that it was given", text));
-        let summary = own_summary.or_else(|| found.iteration.summary.clone());
-        gave.or(got).or(summary.map(|text| ("the summary", text)))
-    });
-    if let Some((what, text)) = text.or(session.map(|id| ("the session's id", id))) {
-        model.info(format!("copied: {what}"));
-        model.emit(Effect::Copy(text));
-    }
-}
-
-/// Asks for the transcript of the selected iteration.
-fn read_back(model: &mut Model) {
-    let Some((_, one)) = selected(model) else {
-        return;
-    };
-    match (one.session_id, one.iteration) {
-        (Some(session), iteration) => model.emit(Effect::ReadTranscript(session, iteration)),
-        (None, _) => model.error("this iteration has no session, and so no transcript"),
-    }
-}
-
-/// Asks for the recording of the selected iteration.
-fn play(model: &mut Model) {
-    if let Some((run, one)) = selected(model) {
-        model.emit(Effect::ReadRecording(run.clone(), one.iteration));
-    }
-}
-
-/// Asks the store for the iteration whose details are shown.
-fn read(model: &mut Model) {
-    let wanted = selected(model).filter(|_| model.view.history.detail);
-    let Some((run, iteration)) = wanted.map(|(run, one)| (run.clone(), one.iteration)) else {
-        return;
-    };
-    model.view.history.scroll = 0;
-    model.view.history.past = Some(Past {
-        run: run.clone(),
-        iteration,
-        found: None,
-        difference: None,
-    });
-    model.emit(Effect::ReadPast(run, iteration));
-}
-
-/// Marks the selected iteration, to compare others with it, or takes the mark back.
-fn mark(model: &mut Model) {
-    let Some((run, iteration)) = selected(model).map(|(run, one)| (run.clone(), one.iteration))
-    else {
-        return;
-    };
-    let is_marked = marked(model).is_some_and(|marked| marked.is(&run, iteration));
-    model.view.history.marked = (!is_marked).then(|| Past {
-        run: run.clone(),
-        iteration,
-        found: None,
-        difference: None,
-    });
-    differ(model);
-    if !is_marked {
-        model.emit(Effect::ReadPast(run, iteration));
-    }
-}
-
-/// Takes over the earlier runs that were read. One that is still open there was left so by a supervisor that died, and ended with it.
-pub(in crate::app) fn earlier_read(model: &mut Model, mut earlier: Vec<EarlierRun>) {
-    let iterations = earlier.iter_mut().flat_map(|run| &mut run.iterations);
-    for left_open in iterations.filter(|one| one.is_open()) {
-        left_open.ended_at = Some(left_open.started_at);
-        left_open.end_reason = Some(EndReason::Crash);
-    }
-    model.view.history.earlier = earlier;
-}
-
-/// Takes in the store's answer; an answer about another iteration than the last one asked for is late.
-pub(in crate::app) fn was_read(
-    model: &mut Model,
-    run: &RunId,
-    iteration: IterationId,
-    found: &Result<Box<PastSession>, String>,
-) {
-    let history = &mut model.view.history;
-    for past in [&mut history.past, &mut history.marked]
-        .into_iter()
-        .flatten()
-    {
-        if past.is(run, iteration) {
-            past.found = Some(found.clone());
-        }
-    }
-    differ(model);
-}
-
-/// Compares the marked iteration with the one whose details are shown, or otherwise the two handoffs of that one.
-fn differ(model: &mut Model) {
-    let place = |past: &Past| all(model).position(|(run, one)| past.is(run, one.iteration));
-    let own_run = model.run().clone();
-    let marked = marked(model).cloned();
-    let place_of_marked = marked.as_ref().and_then(place);
-    let Some(place_of_shown) = model.view.history.past.as_ref().map(place) else {
-        return;
-    };
-    let Some(past) = &mut model.view.history.past else {
-        return;
-    };
-    past.difference = match marked.filter(|marked| !marked.is(&past.run, past.iteration)) {
-        // The list begins with the newest.
-        Some(marked) if place_of_marked < place_of_shown => between(past, &marked, &own_run),
-        Some(marked) => between(&marked, past, &own_run),
-        None => own_difference(past),
-    };
 }
 
 /// Returns the difference from what an iteration was given to what it gave.

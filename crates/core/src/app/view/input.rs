@@ -21,7 +21,9 @@ use crate::app::{
     draft::checkpoint,
     effect::Effect,
     event::{HostEvent, TimerId},
-    model::{Focus, Model, Overlay, panels::Edited, reading::Reading, view::HelpSearch},
+    model::{
+        Focus, Model, Overlay, panels::Edited, reading::Reading, reboot::Replaced, view::HelpSearch,
+    },
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
@@ -29,7 +31,7 @@ use crate::app::{
     view::{
         editing, external,
         focus::{leave_editors, set_focus},
-        history, layout, mouse,
+        layout, mouse,
     },
 };
 
@@ -118,7 +120,14 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
             carry_out(model, request);
         }
         (None, Focus::Handoff) => handoff_key(model, key),
-        (None, Focus::History) => history::key(model, key),
+        (None, Focus::History) => {
+            let busy = model.session.agent.state == AgentState::Busy;
+            let busy = busy.then_some(model.session.id);
+            let (history, has_run) = (&mut model.view.history, model.autopilot.is_some());
+            let (done, request) = history.key(key, &model.lineage, has_run, busy);
+            done.carry_out(model);
+            carry_out(model, request);
+        }
     }
 }
 
@@ -130,6 +139,20 @@ fn carry_out(model: &mut Model, request: Option<Request>) {
         Some(Request::Act(action)) => act(model, action),
         Some(Request::Quit) => control::quit(model, 0, None),
         Some(Request::Restart) => reboot::restart(model),
+        Some(Request::Resume {
+            session,
+            nonce,
+            parent,
+        }) => {
+            let replaced = nonce.map(|nonce| Replaced { session, nonce });
+            match reboot::resume_earlier(model, session, replaced, parent) {
+                Ok(()) => {
+                    model.view.history.close();
+                    set_focus(model, Focus::Pane);
+                }
+                Err(why) => model.error(why.to_string()),
+            }
+        }
     }
 }
 
