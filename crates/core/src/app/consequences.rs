@@ -56,6 +56,12 @@ pub(in crate::app) enum Request {
     FocusPane,
     /// Do what a key of the keymap does.
     Act(Action),
+    /// Open the editor on the handoff, at the line in view.
+    EditHandoff,
+    /// Leave that editor, and show the line that its cursor was in.
+    EndHandoffEdit,
+    /// Put the handoff into the agent's prompt.
+    PasteHandoff,
     /// Leave.
     Quit,
     /// Start the agent again.

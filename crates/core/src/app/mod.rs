@@ -109,7 +109,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     settle(model);
     carried::watch(model);
     model.session.note_work(model.now);
-    tour::after(model);
+    model.view.tour = tour::advanced(model);
     metrics::note(model, before);
     activity::log_change(model, state);
     permission::settle(model);

@@ -8,6 +8,8 @@ use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
 };
 
+use crossterm::event::{KeyCode, KeyEvent};
+
 use crate::{api::wire::AgentState, config::RecentActivity, lineage::IterationId};
 use pitstop_base::{clean, clock::At};
 use pitstop_handoff::{
@@ -26,11 +28,11 @@ use pitstop_transcript::{
 };
 
 use crate::app::{
-    consequences::Consequences,
+    consequences::{Consequences, Request},
     effect::Effect,
     event::HandoffFiles,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
-    model::{Editor, HandoffPanel, Model, draft::HandoffDraft, reading::Reading},
+    model::{Editor, HandoffPanel, Model, draft::HandoffDraft, panels::Edited, reading::Reading},
 };
 
 /// The error where a prompt is to be pinned or taken out of a message that lists none.
@@ -226,6 +228,38 @@ impl HandoffDraft {
             "taken out of this handoff and all that follow: {text}"
         ));
         follows
+    }
+
+    /// Handles a key while the panel has the focus, or the editor in the review; the panel shows this text.
+    pub(in crate::app) fn panel_key(
+        &mut self,
+        key: KeyEvent,
+        shown: &str,
+    ) -> (Consequences, Option<Request>) {
+        let mut done = Consequences::default();
+        let mut request = None;
+        // A pattern that is being typed has every key.
+        let typing = self.handoff.reading.typing.is_some();
+        match (self.handoff.edit_key(key), key.code) {
+            (Some(Edited::Done), _) => request = Some(Request::EndHandoffEdit),
+            // The next key is Esc for many, and must not close what lies below the editor.
+            (Some(Edited::Save), _) => done = self.save_edit(),
+            (Some(Edited::Changed | Edited::Moved), _) => {}
+            (None, _) if typing => self.handoff.reading.key(key, shown),
+            (None, KeyCode::Char('e' | 'i') | KeyCode::Enter) => {
+                request = Some(Request::EditHandoff);
+            }
+            (None, KeyCode::Char('x')) => done = self.discard_edit(),
+            (None, KeyCode::Char('m')) => self.handoff.toggle_missing(),
+            (None, KeyCode::Char('+')) => done = self.add_missing(),
+            (None, KeyCode::Char('p')) => request = Some(Request::PasteHandoff),
+            (None, KeyCode::Char('y')) => {
+                done.copy_document("handoff", &self.handoff.current().text);
+            }
+            (None, KeyCode::Esc | KeyCode::Char('q')) => request = Some(Request::FocusPane),
+            (None, _) => self.handoff.reading.key(key, shown),
+        }
+        (done, request)
     }
 }
 

@@ -127,6 +127,11 @@ impl Focus {
         Self::ALL[(self as usize + 1) % Self::ALL.len()]
     }
 
+    /// Returns this part, or the hosted program if it has the keys already.
+    pub(in crate::app) fn or_back(self, has_keys: Self) -> Self {
+        if self == has_keys { Self::Pane } else { self }
+    }
+
     /// Returns the part that lies in this direction: the panels are one below the other, at the right of the pane.
     pub(in crate::app) fn toward(self, direction: Direction) -> Self {
         let (at, last) = (self as usize, Self::ALL.len() - 1);

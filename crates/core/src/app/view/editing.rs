@@ -8,14 +8,10 @@ use crate::app::{
     },
 };
 
-/// Opens the editor on the handoff, at the line in view.
-pub(in crate::app) fn begin(model: &mut Model) {
-    let line = same_line(
-        &shown_text(model),
-        line_in_view(model),
-        model.draft.handoff.editable(),
-    );
-    model.draft.handoff.edit(line.unwrap_or(0));
+/// Returns the line of the editable text that is in view: the editor opens there.
+pub(in crate::app) fn first_line(model: &Model) -> usize {
+    let (shown, line) = (shown_text(model), line_in_view(model));
+    same_line(&shown, line, model.draft.handoff.editable()).unwrap_or(0)
 }
 
 /// Keeps what the editor holds, leaves it, and shows the line that its cursor was in.

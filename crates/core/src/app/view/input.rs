@@ -21,9 +21,7 @@ use crate::app::{
     draft::checkpoint,
     effect::Effect,
     event::{HostEvent, TimerId},
-    model::{
-        Focus, Model, Overlay, panels::Edited, reading::Reading, reboot::Replaced, view::HelpSearch,
-    },
+    model::{Focus, Model, Overlay, reading::Reading, reboot::Replaced, view::HelpSearch},
     outside::control,
     reboot::{self, Approval, submit, trim},
     refusal::Refusal,
@@ -60,19 +58,12 @@ pub fn host(model: &mut Model, event: HostEvent) {
             model.view.host = (columns, rows);
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
-        HostEvent::Left => left(model),
+        HostEvent::Left => {
+            // What a person does at the keyboard holds reboots back, and no one does it any more.
+            leave_editors(model);
+            model.view.overlay.take_if(|over| *over != Overlay::Exited);
+        }
     }
-}
-
-/// Keeps what was being edited, and closes what lies over the screen: what a person does at the keyboard holds reboots back, and no
-/// one does it any more.
-fn left(model: &mut Model) {
-    leave_editors(model);
-    model.view.overlay = model
-        .view
-        .overlay
-        .take()
-        .filter(|over| *over == Overlay::Exited);
 }
 
 fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
@@ -103,7 +94,16 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         on_latin_keyboard(key)
     };
     match (model.view.overlay, model.view.focus) {
-        (Some(Overlay::Review), _) => review_key(model, key),
+        (Some(Overlay::Review), _) if model.draft.handoff.editor.is_none() => {
+            review_key(model, key);
+        }
+        (Some(Overlay::Review), _) | (None, Focus::Handoff) => {
+            let reads = model.draft.handoff.editor.is_none();
+            let shown = reads.then(|| editing::shown_text(model));
+            let (done, request) = model.draft.panel_key(key, &shown.unwrap_or_default());
+            done.carry_out(model);
+            carry_out(model, request);
+        }
         (Some(overlay), _) => {
             let (effect, request) = model.view.overlay_key(overlay, key, &model.config.keys);
             model.emit_all(effect);
@@ -119,7 +119,6 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
             done.carry_out(model);
             carry_out(model, request);
         }
-        (None, Focus::Handoff) => handoff_key(model, key),
         (None, Focus::History) => {
             let busy = model.session.agent.state == AgentState::Busy;
             let busy = busy.then_some(model.session.id);
@@ -137,6 +136,12 @@ fn carry_out(model: &mut Model, request: Option<Request>) {
         None => {}
         Some(Request::FocusPane) => set_focus(model, Focus::Pane),
         Some(Request::Act(action)) => act(model, action),
+        Some(Request::EditHandoff) => {
+            let line = editing::first_line(model);
+            model.draft.handoff.edit(line);
+        }
+        Some(Request::EndHandoffEdit) => editing::end(model),
+        Some(Request::PasteHandoff) => paste_handoff(model),
         Some(Request::Quit) => control::quit(model, 0, None),
         Some(Request::Restart) => reboot::restart(model),
         Some(Request::Resume {
@@ -242,9 +247,9 @@ pub fn act(model: &mut Model, action: Action) {
         Action::FocusDirection(direction) => {
             set_focus(model, model.view.focus.toward(direction));
         }
-        Action::Scratchpad => toggle_focus(model, Focus::Scratchpad),
-        Action::Handoff => toggle_focus(model, Focus::Handoff),
-        Action::History => toggle_focus(model, Focus::History),
+        Action::Scratchpad => set_focus(model, Focus::Scratchpad.or_back(model.view.focus)),
+        Action::Handoff => set_focus(model, Focus::Handoff.or_back(model.view.focus)),
+        Action::History => set_focus(model, Focus::History.or_back(model.view.focus)),
         Action::Reboot => {
             leave_editors(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
@@ -283,15 +288,6 @@ fn show_refusal(done: Result<(), Refusal>, model: &mut Model) {
     }
 }
 
-fn toggle_focus(model: &mut Model, focus: Focus) {
-    let to = if model.view.focus == focus {
-        Focus::Pane
-    } else {
-        focus
-    };
-    set_focus(model, to);
-}
-
 /// Makes the panels wider or narrower by so many cells.
 fn resize_panels(model: &mut Model, by: i32) {
     let now = layout::layout(model);
@@ -305,9 +301,6 @@ fn resize_panels(model: &mut Model, by: i32) {
 }
 
 fn review_key(model: &mut Model, key: KeyEvent) {
-    if model.draft.handoff.editor.is_some() {
-        return handoff_key(model, key);
-    }
     let panel = &model.draft.handoff;
     let listed = panel.lists_missing.then(|| panel.check.to_document());
     let text = listed.unwrap_or_else(|| panel.current().text.clone());
@@ -328,7 +321,7 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         }
         KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
         KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
-        KeyCode::Char('e') => editing::begin(model),
+        KeyCode::Char('e') => carry_out(model, Some(Request::EditHandoff)),
         KeyCode::Char('x') => model.draft.discard_edit().carry_out(model),
         KeyCode::Char('m') => {
             model.draft.handoff.toggle_missing();
@@ -349,41 +342,6 @@ fn review_key(model: &mut Model, key: KeyEvent) {
             .carry_out(model),
         _ => model.view.reading.key(key, &text),
     }
-}
-
-fn handoff_key(model: &mut Model, key: KeyEvent) {
-    if let Some(edited) = model.draft.handoff.edit_key(key) {
-        return match edited {
-            Edited::Done => editing::end(model),
-            // The next key is Esc for many, and must not close what lies below the editor.
-            Edited::Save => model.draft.save_edit().carry_out(model),
-            Edited::Changed | Edited::Moved => {}
-        };
-    }
-    // A pattern that is being typed has every key.
-    if model.draft.handoff.reading.typing.is_some() {
-        return read_handoff(model, key);
-    }
-    match key.code {
-        KeyCode::Char('e' | 'i') | KeyCode::Enter => editing::begin(model),
-        KeyCode::Char('x') => model.draft.discard_edit().carry_out(model),
-        KeyCode::Char('m') => model.draft.handoff.toggle_missing(),
-        KeyCode::Char('+') => model.draft.add_missing().carry_out(model),
-        KeyCode::Char('p') => paste_handoff(model),
-        KeyCode::Char('y') => {
-            let mut done = Consequences::default();
-            done.copy_document("handoff", &model.draft.handoff.current().text);
-            done.carry_out(model);
-        }
-        KeyCode::Esc | KeyCode::Char('q') => set_focus(model, Focus::Pane),
-        _ => read_handoff(model, key),
-    }
-}
-
-/// Handles a key that reads what the handoff panel shows.
-fn read_handoff(model: &mut Model, key: KeyEvent) {
-    let text = editing::shown_text(model);
-    model.draft.handoff.reading.key(key, &text);
 }
 
 /// Puts the handoff into the agent's prompt for the human to look at and submit.

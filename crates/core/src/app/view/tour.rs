@@ -10,14 +10,11 @@ pub use crate::app::model::tour::Tour;
 /// The number of steps.
 const STEPS: usize = 5;
 
-/// Goes on to the next step when what the step asks for was done. What was done before its time counts when its step comes.
-pub(in crate::app) fn after(model: &mut Model) {
-    let Some(tour) = model.view.tour else { return };
-    if is_done(model, tour.step) {
-        model.view.tour = Some(Tour {
-            step: tour.step + 1,
-        });
-    }
+/// Returns the tour at its next step when what the step asks for was done. What was done before its time counts when its step comes.
+pub(in crate::app) fn advanced(model: &Model) -> Option<Tour> {
+    let step = model.view.tour?.step;
+    let step = step + usize::from(is_done(model, step));
+    Some(Tour { step })
 }
 
 fn is_done(model: &Model, step: usize) -> bool {
