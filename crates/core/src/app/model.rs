@@ -199,7 +199,6 @@ impl Model {
     }
 
     /// Returns the keys in force.
-    #[must_use]
     pub const fn keys(&self) -> &Keymap {
         &self.config.keys
     }
@@ -211,13 +210,11 @@ impl Model {
     }
 
     /// Returns the record of the present iteration.
-    #[must_use]
     pub fn current_iteration(&self) -> Option<&Iteration> {
         self.lineage.current()
     }
 
     /// Reports whether the agent is neither Claude Code nor the demo, but a program without known hooks, prompt box or transcript.
-    #[must_use]
     pub fn is_generic(&self) -> bool {
         self.session.is_generic
     }
@@ -230,13 +227,11 @@ impl Model {
     }
 
     /// Returns the run's name.
-    #[must_use]
     pub const fn run(&self) -> &RunId {
         self.lineage.run()
     }
 
     /// Returns the number of tokens in use, by the best source.
-    #[must_use]
     pub fn used(&self) -> Option<Tokens> {
         self.session.used(self.now)
     }

@@ -223,7 +223,6 @@ fn edits(call: &ToolCall) -> bool {
 }
 
 /// Reports whether a call writes the scratchpad; for a shell command only its text shows it.
-#[must_use]
 pub fn writes_notes(call: &ToolCall) -> bool {
     const NOTES: &str = ".pitstop/scratchpad.md";
     let names = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(NOTES));
@@ -438,13 +437,11 @@ fn save(model: &mut Model, what: Waiting) {
 
 /// Reports whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after
 /// something was finished, and while nothing runs.
-#[must_use]
 pub fn is_good(model: &Model, figure: &Figure) -> bool {
     figure.level >= Level::Critical && model.draft.moments.good.is_some() && is_safe(model)
 }
 
 /// Returns the reason for which the reboot was asked for, in words.
-#[must_use]
 pub fn reason(model: &Model) -> String {
     what(model).map_or_else(
         || "a good moment".to_owned(),
@@ -453,7 +450,6 @@ pub fn reason(model: &Model) -> String {
 }
 
 /// Returns what makes the moment of the reboot a good one: `5 tests passed`.
-#[must_use]
 pub fn what(model: &Model) -> Option<String> {
     let taken = model.draft.moments.taken.as_ref();
     taken.map(|taken| described(&taken.kind))

@@ -220,7 +220,6 @@ pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carr
 }
 
 /// Returns the notice for a person when the store does not answer.
-#[must_use]
 pub fn unknown(why: &str) -> String {
     format!("what this session carried is not known, and nothing is kept over it: {why}")
 }
@@ -251,7 +250,6 @@ pub fn take_up(
 
 /// Returns the position up to which an earlier process has read the transcript of this session, in bytes; `None` if this process
 /// has begun it.
-#[must_use]
 pub fn read_before(model: &Model, session: SessionId) -> Option<u64> {
     let before = model.draft.keeping.read_before;
     before.and_then(|(of, read)| (of == session).then_some(read))

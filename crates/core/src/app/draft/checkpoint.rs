@@ -95,7 +95,6 @@ fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
 }
 
 /// Returns the scratchpad as a checkpoint keeps it: with no secrets in it.
-#[must_use]
 pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
     SavedScratchpad {
         text: redact(text).into_owned(),

@@ -109,7 +109,6 @@ fn order(model: &mut Model, ask: bool) {
 }
 
 /// Reports whether drafting has to wait: for the transcript in any case, for the model only if no one would look at the draft.
-#[must_use]
 pub fn is_awaited(model: &Model, unattended: bool) -> bool {
     let order = model.draft.summary.order.as_ref();
     order.is_some_and(|order| order.reading || (unattended && order.asking))

@@ -45,7 +45,6 @@ impl HistoryPanel {
     }
 
     /// Reports whether something that can be scrolled lies over the pane.
-    #[must_use]
     pub const fn is_large(&self) -> bool {
         self.detail || self.run_view
     }
@@ -86,7 +85,6 @@ impl Past {
     }
 
     /// Reports whether the data is of this iteration.
-    #[must_use]
     pub fn is(&self, run: &RunId, iteration: IterationId) -> bool {
         self.run == *run && self.iteration == iteration
     }

@@ -54,7 +54,6 @@ impl Editor {
     }
 
     /// Returns the text in its present state.
-    #[must_use]
     pub fn text(&self) -> String {
         self.area.lines().join("\n")
     }
@@ -270,7 +269,6 @@ impl HandoffPanel {
     }
 
     /// Reports whether a person edits the message, lists its missing facts, or has folded or unfolded a part of it.
-    #[must_use]
     pub fn is_worked_in(&self) -> bool {
         self.editor.is_some() || self.lists_missing || !self.reading.toggled.is_empty()
     }
@@ -285,7 +283,6 @@ impl HandoffPanel {
     }
 
     /// Returns the message as it would be sent now.
-    #[must_use]
     pub fn current(&self) -> &Handoff {
         self.edited.as_ref().unwrap_or(&self.generated)
     }

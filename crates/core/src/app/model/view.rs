@@ -71,7 +71,6 @@ impl Card {
     }
 
     /// Reports whether the reboot was given up.
-    #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self.outcome, Outcome::Failed { .. })
     }
@@ -285,7 +284,6 @@ impl View {
     }
 
     /// Reports whether what is typed goes to the hosted program.
-    #[must_use]
     pub fn has_pane(&self) -> bool {
         self.focus == Focus::Pane && self.overlay.is_none() && !self.copy.is_on()
     }

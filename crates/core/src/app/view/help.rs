@@ -21,7 +21,6 @@ pub enum HelpKey {
 
 impl HelpSearch {
     /// Returns the actions that the query finds: all its words, in the description, the name or a key.
-    #[must_use]
     pub fn found(&self, keys: &Keymap) -> Vec<Action> {
         let found = keys.bindings().iter().filter(|binding| {
             let labels = binding.triggers.iter().map(|one| keys.label(*one));
@@ -33,7 +32,6 @@ impl HelpSearch {
     }
 
     /// Reports whether a word of these texts begins with each word of the query: `un` finds undo, and not what is announced.
-    #[must_use]
     pub fn finds(&self, texts: &[&str]) -> bool {
         let texts: Vec<String> = texts.iter().map(|text| text.to_lowercase()).collect();
         // Claude Code's own commands begin with a slash, and so does what is typed here out of habit.
@@ -51,7 +49,6 @@ impl HelpSearch {
     }
 
     /// Returns the action that Enter runs: the selected one, or otherwise the first one found by what was typed.
-    #[must_use]
     pub fn chosen(&self, keys: &Keymap) -> Option<Action> {
         let at = match self.selected {
             Some(at) => at,

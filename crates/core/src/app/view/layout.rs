@@ -43,7 +43,6 @@ pub struct Layout {
 
 impl Layout {
     /// Returns the rectangle of the hosted program's cells.
-    #[must_use]
     pub fn pane_inner(&self) -> Rect {
         if self.bordered {
             self.pane.inner(Margin::new(1, 1))
@@ -53,14 +52,12 @@ impl Layout {
     }
 
     /// Returns the size that the hosted program gets.
-    #[must_use]
     pub fn pane_size(&self) -> PaneSize {
         let inner = self.pane_inner();
         PaneSize::new(inner.width, inner.height)
     }
 
     /// Returns the pane's cell at a cell of the host terminal, if it lies there and no panel over it.
-    #[must_use]
     pub fn cell_of_pane(&self, column: u16, row: u16) -> Option<(u16, u16)> {
         let inner = self.pane_inner();
         let there =
@@ -69,7 +66,6 @@ impl Layout {
     }
 
     /// Returns the pane's cell nearest to a cell of the host terminal in its row, which may lie above the pane (negative) or below it.
-    #[must_use]
     pub fn beside_pane(&self, column: u16, row: u16) -> (u16, i32) {
         let inner = self.pane_inner();
         let last = inner.width.saturating_sub(1);
@@ -78,7 +74,6 @@ impl Layout {
     }
 
     /// Returns what lies at a cell of the host terminal.
-    #[must_use]
     pub fn at(&self, column: u16, row: u16) -> Option<Focus> {
         let point = Position::new(column, row);
         let mut panels = self.panels.iter().rev();
@@ -89,7 +84,6 @@ impl Layout {
 }
 
 /// Lays out the screen.
-#[must_use]
 pub fn layout(model: &Model) -> Layout {
     let (columns, rows) = model.view.host;
     let whole = Rect::new(0, 0, columns, rows);
@@ -141,7 +135,6 @@ fn panel_width(columns: u16, model: &Model) -> u16 {
 
 /// Returns the cells of the review's two columns on a terminal of this width: those of the decision at the left, 0 where it is
 /// above the handoff, and those of the handoff.
-#[must_use]
 pub fn review_columns(columns: u16) -> (u16, u16) {
     let inner = columns.saturating_sub(4);
     if inner < REVIEW_IN_TWO {

@@ -28,7 +28,6 @@ pub struct Section<'a> {
 }
 
 /// Returns the sections of a document: headings of the first two levels, outside of fences.
-#[must_use]
 pub fn sections(text: &str) -> Vec<Section<'_>> {
     let mut fences = Fences::default();
     let mut sections: Vec<Section<'_>> = Vec::new();
@@ -58,7 +57,6 @@ pub fn sections(text: &str) -> Vec<Section<'_>> {
 }
 
 /// Returns a message without the sentences before its first section, which are the same in every message.
-#[must_use]
 pub fn from_first_section(body: &str) -> &str {
     let body = body.trim_start_matches('\n');
     let sections = sections(body);
@@ -68,7 +66,6 @@ pub fn from_first_section(body: &str) -> &str {
 }
 
 /// Returns a message for a glance at it: the next step first, and without the sentences before the first section.
-#[must_use]
 pub fn glance(body: &str) -> String {
     let body = from_first_section(body);
     let sections = sections(body);
@@ -88,7 +85,6 @@ pub fn glance(body: &str) -> String {
 }
 
 /// Returns the line in one text that corresponds to a line of another one with the same sections: it is as far below its heading.
-#[must_use]
 pub fn same_line(from: &str, line: usize, to: &str) -> Option<usize> {
     let (of, there) = (sections(from), sections(to));
     let at = of.partition_point(|section| section.line <= line);
@@ -99,7 +95,6 @@ pub fn same_line(from: &str, line: usize, to: &str) -> Option<usize> {
 
 impl Section<'_> {
     /// Reports whether it is the section about the next step.
-    #[must_use]
     pub const fn is_next_step(&self) -> bool {
         self.title.eq_ignore_ascii_case("next step")
     }
@@ -126,7 +121,6 @@ impl Reading {
     }
 
     /// Reports whether a section is open.
-    #[must_use]
     pub fn is_open(&self, at: usize, section: &Section<'_>) -> bool {
         self.is_open_at_first(at, section) != self.toggled.contains(&at)
     }
@@ -140,14 +134,12 @@ impl Reading {
     }
 
     /// Reports whether every section is open.
-    #[must_use]
     pub fn is_all_open(&self, text: &str) -> bool {
         let mut sections = sections(text).into_iter().enumerate();
         sections.all(|(at, section)| self.is_open(at, &section))
     }
 
     /// Reports whether a line is in a section that is folded. Headings themselves are not.
-    #[must_use]
     pub fn is_hidden(&self, sections: &[Section<'_>], line: usize) -> bool {
         let at = sections.partition_point(|section| section.line < line);
         let Some(at) = at.checked_sub(1) else {
@@ -186,7 +178,6 @@ impl Reading {
 
     /// Returns the line at the top of a view of so many cells, as near as that is known without laying the text out. The rows
     /// above a section, a match or an edit only show where it is.
-    #[must_use]
     pub fn line_in_view(&self, text: &str, cells: usize) -> usize {
         let sections = sections(text);
         let lines: Vec<&str> = text.split('\n').collect();

@@ -38,7 +38,6 @@ fn is_done(model: &Model, step: usize) -> bool {
 }
 
 /// Returns the line of the present step; `None` where there is no tour.
-#[must_use]
 pub fn line(model: &Model) -> Option<String> {
     let step = model.view.tour?.step;
     let key = |action| model.keys().hint(action).unwrap_or_else(|| "?".to_owned());
