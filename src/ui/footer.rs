@@ -174,14 +174,11 @@ fn left_parts(
 
 /// Returns the data that does not reach the disk, for as long as that is so.
 fn unsaved_data(model: &Model) -> impl Iterator<Item = &'static str> {
-    let outside = &model.outside;
+    let (outside, notes) = (&model.outside, &model.draft.notes);
     let missing = [
         (outside.store_error.is_some(), "history in memory"),
         (outside.places_missing.is_some(), "pitstop's files are gone"),
-        (
-            model.draft.notes.unsaved().is_some(),
-            "scratchpad not saved",
-        ),
+        (notes.unsaved().is_some(), "scratchpad not saved"),
     ];
     let missing = missing.into_iter();
     missing.filter_map(|(is_missing, said)| is_missing.then_some(said))

@@ -118,7 +118,8 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
         let style = if open { theme.text } else { theme.dim };
         let number = if open { theme.accent } else { theme.dim };
         let second = (roomy || chosen).then(|| columns.second_row(iteration, model));
-        let excerpt = history.excerpt(run, iteration);
+        let found = history.found_in(run, iteration);
+        let excerpt = found.and_then(|found| found.excerpt.as_ref());
         let excerpt = excerpt.map(|one| excerpt_row(one, model, &columns, theme));
         if chosen {
             // Grey is hard to read on the ground of a selection.

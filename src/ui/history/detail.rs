@@ -41,13 +41,13 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let Some((run, iteration)) = history.selection(lineage) else {
         return;
     };
-    let past = history.past_of_selected(lineage);
+    let asked = history.asked_of_selected(lineage);
+    let past = asked.and_then(|past| past.found.as_ref());
     // Of an earlier run the list has no more than it shows.
     let iteration = match past {
         Some(Ok(past)) if run != model.run() => &past.iteration,
         _ => iteration,
     };
-    let asked = history.asked_of_selected(lineage);
     let differs = asked.and_then(|past| past.difference.as_ref());
     let difference = differs.filter(|_| model.view.history.difference);
     frame::clear(buf, pane);

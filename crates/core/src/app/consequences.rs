@@ -49,6 +49,9 @@ impl Consequences {
     }
 }
 
+/// What follows from a key, and what it asks of another feature.
+pub(in crate::app) type KeyOutcome = (Consequences, Option<Request>);
+
 /// What a key asks of other features than the one that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::app) enum Request {
@@ -77,10 +80,10 @@ pub(in crate::app) enum Request {
     },
 }
 
-impl From<Effect> for Consequences {
-    fn from(effect: Effect) -> Self {
+impl<E: IntoIterator<Item = Effect>> From<E> for Consequences {
+    fn from(effects: E) -> Self {
         Self {
-            effects: vec![effect],
+            effects: effects.into_iter().collect(),
             ..Self::default()
         }
     }

@@ -182,8 +182,7 @@ fn answer(model: &mut Model, event: Event) {
             history.past_read(&run, iteration, &found, &model.lineage);
         }
         Event::Store(StoreEvent::HistoryFound { text, found }) => {
-            let found = model.view.history.search_answered(&text, found);
-            found.carry_out(model);
+            model.view.history.take_found(&text, found).carry_out(model);
         }
         Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
         Event::TimerFired(id) => timer(model, id),
@@ -232,14 +231,9 @@ fn pane(model: &mut Model, event: PaneEvent) {
 }
 
 fn read(model: &mut Model, event: ReadEvent) {
+    let now = model.now;
     match event {
-        ReadEvent::Scratchpad(disk) => {
-            model
-                .draft
-                .notes
-                .file_read(disk, model.now)
-                .carry_out(model);
-        }
+        ReadEvent::Scratchpad(disk) => model.draft.notes.file_read(disk, now).carry_out(model),
         ReadEvent::ScratchpadSaved(text) => model.draft.notes.saved(text).carry_out(model),
         ReadEvent::ScratchpadNotSaved(why) => model.draft.notes.not_saved(why).carry_out(model),
         ReadEvent::Draft(text) => {
@@ -248,15 +242,12 @@ fn read(model: &mut Model, event: ReadEvent) {
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
         ReadEvent::Versions(versions) => {
-            let versions = Some(versions);
             model
                 .draft
-                .versions_read(versions, model.now)
+                .versions_read(Some(versions), now)
                 .carry_out(model);
         }
-        ReadEvent::VersionsUnreadable => {
-            model.draft.versions_read(None, model.now).carry_out(model);
-        }
+        ReadEvent::VersionsUnreadable => model.draft.versions_read(None, now).carry_out(model),
         ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
         ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
@@ -282,8 +273,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ClientWords(words) => figures::client_said(model, words),
         ReadEvent::Talk { iteration, talk } => focus::show_transcript(model, iteration, talk),
         ReadEvent::Recording { iteration, cast } => {
-            let shown = model.view.recording_read(iteration, cast);
-            shown.carry_out(model);
+            model.view.recording_read(iteration, cast).carry_out(model);
         }
         ReadEvent::Task(task) => autopilot::on(model, RunInput::TaskRead(task)),
         ReadEvent::Config(config) => control::reconfigure(model, *config),

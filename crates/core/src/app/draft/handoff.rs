@@ -28,7 +28,7 @@ use pitstop_transcript::{
 };
 
 use crate::app::{
-    consequences::{Consequences, Request},
+    consequences::{Consequences, KeyOutcome, Request},
     effect::Effect,
     event::HandoffFiles,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
@@ -231,11 +231,7 @@ impl HandoffDraft {
     }
 
     /// Handles a key while the panel has the focus, or the editor in the review; the panel shows this text.
-    pub(in crate::app) fn panel_key(
-        &mut self,
-        key: KeyEvent,
-        shown: &str,
-    ) -> (Consequences, Option<Request>) {
+    pub(in crate::app) fn panel_key(&mut self, key: KeyEvent, shown: &str) -> KeyOutcome {
         let mut done = Consequences::default();
         let mut request = None;
         // A pattern that is being typed has every key.
@@ -473,7 +469,6 @@ fn preserve(model: &Model) -> PreservedState {
 }
 
 /// Returns the summary without a model of what is known now; `None` if nothing is.
-#[must_use]
 pub fn summary_without_model(model: &mut Model) -> Option<String> {
     draft(model);
     let requests = &model.draft.requests;
@@ -488,7 +483,6 @@ pub fn summary_without_model(model: &mut Model) -> Option<String> {
 const MOST_CONFLICTS: usize = 10;
 
 /// Returns the branch and recent commits as the message shows them.
-#[must_use]
 pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec<String> {
     let GitState::Facts(repository) = git else {
         return Vec::new();

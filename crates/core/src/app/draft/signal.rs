@@ -57,10 +57,7 @@ fn take_in(model: &mut Model, signals: Vec<Signal>) {
         _ => None,
     });
     if let Some(text) = notes {
-        model
-            .draft
-            .notes
-            .signalled(&text, model.now)
-            .carry_out(model);
+        let now = model.now;
+        model.draft.notes.signalled(&text, now).carry_out(model);
     }
 }

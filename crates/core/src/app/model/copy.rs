@@ -92,19 +92,16 @@ pub(in crate::app) struct MousePlace {
 
 impl CopyReader {
     /// Returns copy mode, while it is on.
-    #[must_use]
     pub const fn mode(&self) -> Option<&CopyMode> {
         self.mode.as_ref()
     }
 
     /// Reports whether the pane is read and not typed into.
-    #[must_use]
     pub const fn is_on(&self) -> bool {
         self.mode.is_some()
     }
 
     /// Returns the search that is being typed, if there is one.
-    #[must_use]
     pub fn search(&self) -> Option<&SearchLine> {
         self.mode.as_ref()?.search.as_ref()
     }
@@ -113,17 +110,20 @@ impl CopyReader {
     /// read first, by this order; the key goes on from there to what is on the screen.
     pub(in crate::app) fn toggle(&mut self, transcript: Option<Effect>) -> Vec<Effect> {
         let Some(mode) = &self.mode else {
-            return vec![transcript.unwrap_or_else(|| self.begin())];
+            return vec![transcript.unwrap_or_else(|| self.begin(false))];
         };
         let goes_on = mode.transcript.is_some();
         let mut effects = self.leave();
-        effects.extend(goes_on.then(|| self.begin()));
+        effects.extend(goes_on.then(|| self.begin(false)));
         effects
     }
 
-    /// Begins copy mode.
-    pub(in crate::app) fn begin(&mut self) -> Effect {
-        self.mode = Some(CopyMode::default());
+    /// Begins copy mode, which ends with the release of the mouse if that has begun it.
+    pub(in crate::app) fn begin(&mut self, by_mouse: bool) -> Effect {
+        self.mode = Some(CopyMode {
+            by_mouse,
+            ..CopyMode::default()
+        });
         Effect::CopyMode(CopyOrder::Enter)
     }
 
@@ -293,11 +293,7 @@ impl CopyReader {
         });
         let mut effects = Vec::new();
         if self.mode.is_none() {
-            self.mode = Some(CopyMode {
-                by_mouse: true,
-                ..CopyMode::default()
-            });
-            effects.push(Effect::CopyMode(CopyOrder::Enter));
+            effects.push(self.begin(true));
         }
         effects.push(Effect::CopyMode(CopyOrder::Press {
             column,

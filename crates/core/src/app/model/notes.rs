@@ -17,7 +17,7 @@ use pitstop_handoff::scratchpad::{
 };
 
 use crate::app::{
-    consequences::{Consequences, Request},
+    consequences::{Consequences, KeyOutcome, Request},
     effect::Effect,
     event::TimerId,
 };
@@ -101,43 +101,36 @@ impl NotesPanel {
     }
 
     /// Returns the notes that are in force.
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the parsed notes, as of the last draft of the handoff.
-    #[must_use]
     pub const fn parsed(&self) -> &Parsed {
         &self.parsed
     }
 
     /// Returns the lines that a person wrote.
-    #[must_use]
     pub const fn human(&self) -> &HumanLines {
         &self.human
     }
 
     /// Returns the reason why the last change could not be saved, while it is unsaved.
-    #[must_use]
     pub fn unsaved(&self) -> Option<&str> {
         self.unsaved.as_deref()
     }
 
     /// Returns the editor, while the human edits in place.
-    #[must_use]
     pub const fn editor(&self) -> Option<&Editor> {
         self.editor.as_ref()
     }
 
     /// Returns the first line shown.
-    #[must_use]
     pub const fn first_line(&self) -> u16 {
         self.scroll
     }
 
     /// Returns the version that a person looks at.
-    #[must_use]
     pub fn looked_at(&self) -> Option<&Version> {
         self.versions.iter().nth_back(self.looking?)
     }
@@ -183,7 +176,7 @@ impl NotesPanel {
                 return Consequences::default();
             }
             self.disk.clear();
-            let mut done = Consequences::from(self.write());
+            let mut done = Consequences::from([self.write()]);
             done.info("the scratchpad's file was gone: it is written again");
             return done;
         };
@@ -296,7 +289,7 @@ impl NotesPanel {
             // All that one edit writes is one version.
             goes_on = std::mem::replace(&mut editor.saved, true);
         }
-        let mut done = Consequences::from(self.new_version(Author::Human, goes_on, now));
+        let mut done = Consequences::from([self.new_version(Author::Human, goes_on, now)]);
         done.emit(self.write());
         done
     }
@@ -338,7 +331,7 @@ impl NotesPanel {
 
     /// Has a failed write tried again; until then the text is kept as a version that was not saved.
     pub(in crate::app) fn not_saved(&mut self, why: String) -> Consequences {
-        let mut done = Consequences::from(self.save_after(RETRY));
+        let mut done = Consequences::from([self.save_after(RETRY)]);
         if self.unsaved.as_ref() != Some(&why) {
             done.error(format!("the scratchpad is not saved: {why}"));
         }
@@ -430,7 +423,7 @@ impl NotesPanel {
         }
         self.human = human;
         if last.text != self.text && own.iter().len() == 0 {
-            return self.new_version(Author::Human, false, now).into();
+            return [self.new_version(Author::Human, false, now)].into();
         }
         Consequences::default()
     }
@@ -442,11 +435,7 @@ impl NotesPanel {
     }
 
     /// Handles a key while the panel has the focus.
-    pub(in crate::app) fn key(
-        &mut self,
-        key: KeyEvent,
-        now: At,
-    ) -> (Consequences, Option<Request>) {
+    pub(in crate::app) fn key(&mut self, key: KeyEvent, now: At) -> KeyOutcome {
         let mut done = Consequences::default();
         let edited = self.editor.as_mut().map(|editor| editor.key(key));
         let looking = self.looking.is_some();
@@ -492,7 +481,7 @@ impl NotesPanel {
     pub(in crate::app) fn save(&mut self, now: At) -> Consequences {
         match self.editor.as_ref().map(Editor::text) {
             Some(text) if text != self.text => self.put(&text, now),
-            _ if self.unsaved.is_some() => self.write().into(),
+            _ if self.unsaved.is_some() => [self.write()].into(),
             _ => Consequences::default(),
         }
     }

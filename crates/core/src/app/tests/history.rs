@@ -37,6 +37,15 @@ fn looked_for(effects: &[Effect]) -> Option<(RunId, IterationId)> {
     })
 }
 
+/// What the store has of the selected iteration, once it was read.
+fn read(bench: &Bench) -> Option<&Result<Box<PastSession>, String>> {
+    let history = &bench.model.view.history;
+    history
+        .asked_of_selected(&bench.model.lineage)?
+        .found
+        .as_ref()
+}
+
 #[test]
 fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     let mut bench = Bench::new();
@@ -52,14 +61,7 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     let effects = bench.press(KeyCode::Enter);
     let first = (before.run.clone(), IterationId::FIRST);
     assert_eq!(looked_for(&effects), Some(first.clone()));
-    assert_eq!(
-        bench
-            .model
-            .view
-            .history
-            .past_of_selected(&bench.model.lineage),
-        None
-    );
+    assert_eq!(read(&bench), None);
 
     // Another is selected before the answer has come: that answer is late.
     let effects = bench.press(KeyCode::Up);
@@ -84,12 +86,7 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
             found,
         }));
     }
-    let shown = bench
-        .model
-        .view
-        .history
-        .past_of_selected(&bench.model.lineage)
-        .expect("it is there");
+    let shown = read(&bench).expect("it is there");
     let shown = shown.as_ref().expect("it was found");
     assert_eq!(shown.iteration.session_id, Some(session(8)));
 

@@ -54,7 +54,7 @@ pub(in crate::app) fn show_transcript(
                 "the transcript of iteration {iteration} cannot be read: {why}"
             ));
             if model.view.focus == Focus::Pane && !model.view.copy.is_on() {
-                let begun = model.view.copy.begin();
+                let begun = model.view.copy.begin(false);
                 model.emit(begun);
             }
         }

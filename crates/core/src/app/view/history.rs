@@ -7,14 +7,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::lineage::{
     Cause, EndReason, Iteration, IterationId, Lineage, RunId,
-    past::{Excerpt, Found, MessageKind, PastSession},
+    past::{Found, MessageKind, PastSession},
 };
 use pitstop_handoff::scratchpad;
 use pitstop_transcript::SessionId;
 
 pub use crate::app::model::history::{Difference, EarlierRun, HistoryPanel, Past};
 use crate::app::{
-    consequences::{Consequences, Request},
+    consequences::{Consequences, KeyOutcome, Request},
     effect::Effect,
 };
 
@@ -26,7 +26,6 @@ const QUERY: usize = 200;
 
 /// Returns the whole texts of a past session with their names: the handoff that it was given, the one that it gave or otherwise its
 /// last checkpoint, and its summary, which its iteration may know in a newer form.
-#[must_use]
 pub fn texts<'a>(past: &'a PastSession, iteration: &'a Iteration) -> Vec<(&'static str, &'a str)> {
     let (got, gave) = (past.got.as_ref(), past.gave.as_ref());
     let saved = past.checkpoint.as_ref().filter(|_| gave.is_none());
@@ -58,7 +57,6 @@ impl HistoryPanel {
     }
 
     /// Returns how an iteration ended, in a few words; `None` while it lives.
-    #[must_use]
     pub fn ended(&self, lineage: &Lineage, run: &RunId, iteration: &Iteration) -> Option<String> {
         let of_run = if run == lineage.run() {
             lineage.iterations()
@@ -88,19 +86,13 @@ impl HistoryPanel {
         })
     }
 
-    fn found_in(&self, run: &RunId, iteration: &Iteration) -> Option<&Found> {
+    /// Returns what the store has found in an iteration.
+    pub fn found_in(&self, run: &RunId, iteration: &Iteration) -> Option<&Found> {
         let mut found = self.found.iter();
         found.find(|one| one.run == *run && one.iteration == iteration.iteration)
     }
 
-    /// Returns the words around what the search has found in an iteration.
-    #[must_use]
-    pub fn excerpt(&self, run: &RunId, iteration: &Iteration) -> Option<&Excerpt> {
-        self.found_in(run, iteration)?.excerpt.as_ref()
-    }
-
     /// Returns the iteration that is selected; the newest if there are fewer by now.
-    #[must_use]
     pub fn selection<'a>(&'a self, lineage: &'a Lineage) -> Option<(&'a RunId, &'a Iteration)> {
         let mut listed = self.listed(lineage);
         let newest = listed.next()?;
@@ -111,7 +103,6 @@ impl HistoryPanel {
     }
 
     /// Returns what the store has of the selected iteration, once it was asked.
-    #[must_use]
     pub fn asked_of_selected(&self, lineage: &Lineage) -> Option<&Past> {
         let (run, iteration) = self.selection(lineage)?;
         let past = self.past.as_ref()?;
@@ -119,17 +110,10 @@ impl HistoryPanel {
     }
 
     /// Returns the marked iteration, if it is another than the selected one.
-    #[must_use]
     pub fn compared(&self, lineage: &Lineage) -> Option<&Past> {
         let (run, iteration) = self.selection(lineage)?;
         let marked = self.marked.as_ref();
         marked.filter(|marked| !marked.is(run, iteration.iteration))
-    }
-
-    /// Returns what the store has of the selected iteration, once it was read.
-    #[must_use]
-    pub fn past_of_selected(&self, lineage: &Lineage) -> Option<&Result<Box<PastSession>, String>> {
-        self.asked_of_selected(lineage)?.found.as_ref()
     }
 
     /// Handles a key while the panel has the focus. The person who resumes a session while a turn runs, in the session `busy`, is
@@ -140,7 +124,7 @@ impl HistoryPanel {
         lineage: &Lineage,
         has_run: bool,
         busy: Option<SessionId>,
-    ) -> (Consequences, Option<Request>) {
+    ) -> KeyOutcome {
         let mut done = Consequences::default();
         if self.typing {
             done.effects.extend(self.query_key(key));
@@ -149,6 +133,7 @@ impl HistoryPanel {
         let last = self.listed(lineage).count().saturating_sub(1);
         let before = self.selected.min(last);
         let resuming = self.resuming.take();
+        let mut reads = false;
         match key.code {
             KeyCode::Down | KeyCode::Char('j') => self.selected = (before + 1).min(last),
             KeyCode::Up | KeyCode::Char('k') => self.selected = before.saturating_sub(1),
@@ -164,9 +149,7 @@ impl HistoryPanel {
             KeyCode::End | KeyCode::Char('G') => self.selected = last,
             KeyCode::Enter => {
                 self.detail = !self.detail && !self.run_view;
-                self.run_view = false;
-                done.effects.extend(self.read(lineage));
-                return (done, None);
+                (self.run_view, reads) = (false, true);
             }
             KeyCode::Char('d') if self.detail => {
                 self.difference = !self.difference;
@@ -174,8 +157,7 @@ impl HistoryPanel {
             }
             KeyCode::Char('d') if self.compared(lineage).is_some() => {
                 (self.detail, self.difference, self.run_view) = (true, true, false);
-                done.effects.extend(self.read(lineage));
-                return (done, None);
+                reads = true;
             }
             KeyCode::Char('m') => {
                 done.effects.extend(self.mark(lineage));
@@ -200,7 +182,7 @@ impl HistoryPanel {
             KeyCode::Esc | KeyCode::Char('q') => return (done, Some(Request::FocusPane)),
             _ => {}
         }
-        if self.selected != before {
+        if reads || self.selected != before {
             done.effects.extend(self.read(lineage));
         }
         (done, None)
@@ -237,7 +219,7 @@ impl HistoryPanel {
     }
 
     /// Takes in what the store has found; an answer to another question than the last one is late.
-    pub(in crate::app) fn search_answered(
+    pub(in crate::app) fn take_found(
         &mut self,
         text: &str,
         found: Result<Vec<Found>, String>,
@@ -272,7 +254,7 @@ impl HistoryPanel {
         lineage: &Lineage,
         asked: Option<SessionId>,
         busy: Option<SessionId>,
-    ) -> (Consequences, Option<Request>) {
+    ) -> KeyOutcome {
         let mut done = Consequences::default();
         let Some((_, iteration)) = self.selection(lineage) else {
             return (done, None);

@@ -17,7 +17,7 @@ use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
     autopilot::{self, RunInput},
-    consequences::{Consequences, Request},
+    consequences::{Consequences, KeyOutcome, Request},
     draft::checkpoint,
     effect::Effect,
     event::{HostEvent, TimerId},
@@ -93,45 +93,35 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     } else {
         on_latin_keyboard(key)
     };
-    match (model.view.overlay, model.view.focus) {
+    let outcome = match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) if model.draft.handoff.editor.is_none() => {
-            review_key(model, key);
+            return review_key(model, key);
         }
         (Some(Overlay::Review), _) | (None, Focus::Handoff) => {
             let reads = model.draft.handoff.editor.is_none();
             let shown = reads.then(|| editing::shown_text(model));
-            let (done, request) = model.draft.panel_key(key, &shown.unwrap_or_default());
-            done.carry_out(model);
-            carry_out(model, request);
+            model.draft.panel_key(key, &shown.unwrap_or_default())
         }
-        (Some(overlay), _) => {
-            let (effect, request) = model.view.overlay_key(overlay, key, &model.config.keys);
-            model.emit_all(effect);
-            carry_out(model, request);
-        }
+        (Some(overlay), _) => model.view.overlay_key(overlay, key, &model.config.keys),
         (None, Focus::Pane) => {
             let all = model.lineage.iterations();
             let effects = model.view.copy.key(key, all, &model.config.keys);
-            model.emit_all(effects);
+            (Consequences::from(effects), None)
         }
-        (None, Focus::Scratchpad) => {
-            let (done, request) = model.draft.notes.key(key, model.now);
-            done.carry_out(model);
-            carry_out(model, request);
-        }
+        (None, Focus::Scratchpad) => model.draft.notes.key(key, model.now),
         (None, Focus::History) => {
             let busy = model.session.agent.state == AgentState::Busy;
             let busy = busy.then_some(model.session.id);
             let (history, has_run) = (&mut model.view.history, model.autopilot.is_some());
-            let (done, request) = history.key(key, &model.lineage, has_run, busy);
-            done.carry_out(model);
-            carry_out(model, request);
+            history.key(key, &model.lineage, has_run, busy)
         }
-    }
+    };
+    carry_out(model, outcome);
 }
 
-/// Carries out what a key asks of other features.
-fn carry_out(model: &mut Model, request: Option<Request>) {
+/// Carries out what follows from a key, and what it asks of another feature.
+fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
+    done.carry_out(model);
     match request {
         None => {}
         Some(Request::FocusPane) => set_focus(model, Focus::Pane),
@@ -321,7 +311,10 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         }
         KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
         KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
-        KeyCode::Char('e') => carry_out(model, Some(Request::EditHandoff)),
+        KeyCode::Char('e') => {
+            let line = editing::first_line(model);
+            model.draft.handoff.edit(line);
+        }
         KeyCode::Char('x') => model.draft.discard_edit().carry_out(model),
         KeyCode::Char('m') => {
             model.draft.handoff.toggle_missing();

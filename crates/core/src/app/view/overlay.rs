@@ -7,8 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use pitstop_base::keymap::{Action, Keymap};
 
 use crate::app::{
-    consequences::Request,
-    effect::Effect,
+    consequences::{Consequences, KeyOutcome, Request},
     model::{
         Overlay,
         view::{View, rows_of, scroll_by},
@@ -29,37 +28,34 @@ impl View {
         overlay: Overlay,
         key: KeyEvent,
         keys: &Keymap,
-    ) -> (Option<Effect>, Option<Request>) {
-        let request = match (overlay, key.code) {
-            (Overlay::Replay { .. }, _) => return (self.replay_key(key), None),
-            (Overlay::Help { .. }, _) => self.help_key(key, keys),
+    ) -> KeyOutcome {
+        let (nothing, mut request) = (Consequences::default(), None);
+        self.overlay = match (overlay, key.code) {
+            (Overlay::Replay { .. }, _) => return (self.replay_key(key).into(), None),
+            (Overlay::Help { .. }, _) => return (nothing, self.help_key(key, keys)),
             (Overlay::Quit, KeyCode::Enter | KeyCode::Char('y' | 'q'))
-            | (Overlay::Exited, KeyCode::Char('q')) => Some(Request::Quit),
-            (Overlay::Exited, KeyCode::Enter | KeyCode::Char('r')) => Some(Request::Restart),
-            (Overlay::Exited, code) if code != KeyCode::Esc => None,
-            (Overlay::Chart, KeyCode::Char('c')) => {
-                self.overlay = Some(Overlay::Contents { scroll: 0 });
+            | (Overlay::Exited, KeyCode::Char('q')) => {
+                return (nothing, Some(Request::Quit));
+            }
+            (Overlay::Exited, KeyCode::Enter | KeyCode::Char('r')) => {
+                return (nothing, Some(Request::Restart));
+            }
+            (Overlay::Quit, code) => {
+                request = (code == KeyCode::Char('d')).then_some(Request::Act(Action::Detach));
                 None
             }
-            (Overlay::Contents { .. }, KeyCode::Char('c' | 'g')) => {
-                self.overlay = Some(Overlay::Chart);
-                None
-            }
-            (Overlay::Quit | Overlay::Exited, code) => {
-                self.overlay = None;
-                (code == KeyCode::Char('d')).then_some(Request::Act(Action::Detach))
-            }
-            (_, KeyCode::Esc | KeyCode::Char('q')) | (Overlay::Chart, KeyCode::Char('g')) => {
-                self.overlay = None;
-                None
-            }
+            (Overlay::Chart, KeyCode::Char('c')) => Some(Overlay::Contents { scroll: 0 }),
+            (Overlay::Contents { .. }, KeyCode::Char('c' | 'g')) => Some(Overlay::Chart),
+            (_, KeyCode::Esc)
+            | (Overlay::Chart, KeyCode::Char('g' | 'q'))
+            | (Overlay::Messages { .. } | Overlay::Contents { .. }, KeyCode::Char('q')) => None,
             (Overlay::Messages { .. } | Overlay::Contents { .. }, _) => {
                 self.scroll_overlay(rows_of(key).unwrap_or(0));
-                None
+                return (nothing, None);
             }
-            (Overlay::Chart | Overlay::Review, _) => None,
+            (Overlay::Chart | Overlay::Exited | Overlay::Review, _) => return (nothing, None),
         };
-        (None, request)
+        (nothing, request)
     }
 
     /// Handles a key in the help page: what is typed is searched for, and none of it reaches the agent.
