@@ -89,7 +89,17 @@ pub fn secrets_file_here(ending: &str) -> io::Result<PathBuf> {
 
 /// Returns the project that the current directory belongs to, by [`project_of`].
 pub fn project_here() -> io::Result<PathBuf> {
-    project_of(&std::env::current_dir()?, std::env::home_dir().as_deref())
+    let directory = std::env::current_dir().map_err(explain_gone)?;
+    project_of(&directory, std::env::home_dir().as_deref())
+}
+
+/// Returns the error of a current directory that cannot be found, with what to do about one that is gone.
+fn explain_gone(error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::NotFound {
+        return error;
+    }
+    let why = "it was deleted or moved; change to a directory that exists";
+    io::Error::new(error.kind(), why)
 }
 
 /// Returns the project that a directory belongs to, without links: the nearest directory from there upwards that has a `.pitstop` or is
@@ -383,4 +393,18 @@ fn check_parent(parent: &Path) -> Result<(), DirError> {
         });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_current_directory_that_is_gone_is_reported_with_what_to_do() {
+        let gone = explain_gone(io::ErrorKind::NotFound.into()).to_string();
+        assert!(gone.contains("change to a directory that exists"), "{gone}");
+        let closed = io::Error::from(io::ErrorKind::PermissionDenied);
+        let said = closed.to_string();
+        assert_eq!(explain_gone(closed).to_string(), said);
+    }
 }
