@@ -15,6 +15,7 @@ use super::{
     out,
 };
 use crate::runtime::{lines::LineFormat, task};
+use pitstop_base::clean::one_line;
 use pitstop_core::{
     autopilot::{Caps, Fresh, Limits, Plan, stop_phrase},
     config::{Config, parse_duration},
@@ -101,12 +102,14 @@ impl RunRequest {
     fn new(args: &RunArgs) -> Result<Self, (String, &'static str)> {
         let (task, file) = task_of(&args.task)?;
         let until = args.until.trim();
-        if until.is_empty() || until.len() > stop_phrase::LIMIT || until.contains(char::is_control)
-        {
+        // The agent cannot be expected to write what nobody sees.
+        let is_seen = !until.is_empty() && one_line(until) == until;
+        if !is_seen || until.len() > stop_phrase::LIMIT {
             return Err((
                 format!(
-                    "--until needs one line of 1 to {} bytes",
-                    stop_phrase::LIMIT
+                    "--until needs one line of 1 to {} bytes without invisible characters, found \"{}\"",
+                    stop_phrase::LIMIT,
+                    one_line(until)
                 ),
                 "the agent writes it on a line of its own when all is done",
             ));
@@ -271,6 +274,12 @@ mod tests {
             "--headless",
             "--json",
         ];
+        for until in ["✅ 完了", "c'est fini !"] {
+            let plan = parse(&["--task", "a b", "--until", until])
+                .unwrap()
+                .plan(&config);
+            assert_eq!(plan.stop_phrase, until);
+        }
         let request = parse(&words).unwrap();
         let plan = request.plan(&config);
         assert_eq!(plan.caps.max_iterations, None);
@@ -296,6 +305,11 @@ mod tests {
             (&["--task", "a b", "--until", " "][..], "--until needs"),
             (&["--task", "a b", "--until", "a\nb"][..], "--until needs"),
             (&["--task", "a b", "--until", &long][..], "--until needs"),
+            (&["--task", "a b", "--until", "\u{200b}"][..], "invisible"),
+            (
+                &["--task", "a b", "--until", "DO\u{202e}NE"][..],
+                "invisible",
+            ),
             (&["--task", "a b", "--max-time", "soon"][..], "such as 4h"),
             (&["--task", "a b", "--max-cost", "much"][..], "such as 2.50"),
             (&["--task", "a b", "--max-cost", "-1"][..], "-1"),
