@@ -4,6 +4,7 @@
 //! of its own kind's making: a second question directly behind the first is another occasion, a reboot that stays due is the same.
 
 use chrono::{DateTime, Utc};
+use serde_json::Value;
 
 use crate::{
     api::wire::{AgentState, NeedKind},
@@ -23,6 +24,7 @@ use crate::app::{
     },
     model::{
         Model,
+        activity::Permission,
         needs::Need,
         reboot::{Attempt, Reboot},
     },
@@ -242,14 +244,11 @@ fn question(model: &Model) -> Option<Found> {
     let since = question.map_or(0, |one| one.asked.since_start.as_millis());
     let permission = question.and_then(|one| one.permission.as_ref());
     let one = if let Some(permission) = permission {
+        let (what, why) = asked_for(permission);
         Found {
             tool: Some(permission.tool.clone()),
             answerable: permission.call.is_some(),
-            ..Found::new(
-                NeedKind::Permission,
-                "The agent asks for a permission",
-                &*permission.tool,
-            )
+            ..Found::new(NeedKind::Permission, what, why)
         }
     } else {
         let about = agent_reason(model).unwrap_or_default();
@@ -259,6 +258,23 @@ fn question(model: &Model) -> Option<Found> {
         occasion: u64::try_from(since).unwrap_or(u64::MAX),
         ..one
     })
+}
+
+/// Returns what a person is asked for: the client also asks its questions, and about its plans, as permissions of tools.
+fn asked_for(permission: &Permission) -> (&'static str, String) {
+    let tool = permission.tool.clone();
+    match tool.as_str() {
+        "AskUserQuestion" => {
+            let input: Option<Value> = serde_json::from_str(&permission.input).ok();
+            let first = input.and_then(|input| {
+                let question = input["questions"][0]["question"].as_str()?;
+                Some(excerpt(&redact(question)))
+            });
+            ("The agent asks you a question", first.unwrap_or(tool))
+        }
+        "ExitPlanMode" => ("The agent asks you to approve its plan", tool),
+        _ => ("The agent asks for a permission", tool),
+    }
 }
 
 fn stopped(model: &Model) -> Option<Found> {

@@ -272,3 +272,37 @@ fn a_handoff_is_approved_from_afar_as_it_was_read_or_with_an_edit() {
         "{sent}"
     );
 }
+
+#[test]
+fn a_question_of_the_agents_is_named_as_one() {
+    for (tool, input, what, why) in [
+        (
+            "AskUserQuestion",
+            r#"{"questions":[{"question":"Which\ncolour?"}]}"#,
+            "The agent asks you a question",
+            "Which colour?",
+        ),
+        (
+            "AskUserQuestion",
+            "{\"questions\":[{\"quest…",
+            "The agent asks you a question",
+            "AskUserQuestion",
+        ),
+        (
+            "ExitPlanMode",
+            "{}",
+            "The agent asks you to approve its plan",
+            "ExitPlanMode",
+        ),
+        ("Bash", "make", "The agent asks for a permission", "Bash"),
+    ] {
+        let request = PermissionRequest {
+            input: input.to_owned(),
+            ..permission(tool, false)
+        };
+        let (bench, _) = asked(None, request);
+        let needs = crate::app::report::status(&bench.model).needs;
+        let said: Vec<_> = needs.iter().map(|one| (&*one.what, &*one.why)).collect();
+        assert_eq!(said, [(what, why)], "{tool}");
+    }
+}
