@@ -120,7 +120,10 @@ pub fn run(args: &CtlArgs) -> i32 {
     let text = match args.text.as_deref() {
         // A text that is too long is read only so far that it is refused.
         Some("-") => match out::piped(SAY_LIMIT as u64 + 4) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Ok(bytes) => match read_text(bytes) {
+                Ok(text) => text,
+                Err(error) => return out::misused(&error, "nothing was sent"),
+            },
             Err(error) => return out::failed(&format!("cannot read the text: {error}"), ""),
         },
         given => given.unwrap_or_default().to_owned(),
@@ -137,6 +140,18 @@ pub fn run(args: &CtlArgs) -> i32 {
         Ok(answer) => out::print(&show_answer(args, &answer.body)),
         Err(code) => code,
     }
+}
+
+/// Returns the text that was piped. One that is no text is refused, because it would arrive as another; one that is too long may be
+/// cut within a character, and is refused for its length.
+fn read_text(bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.len() > SAY_LIMIT {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("expected UTF-8 on standard input, found another byte behind {at} bytes of text")
+    })
 }
 
 /// Asks a person whether the preserved state should be forgotten; false if there is no person to ask.
@@ -167,6 +182,16 @@ fn show_answer(args: &CtlArgs, body: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_piped_text_is_taken_as_it_is_or_refused() {
+        assert_eq!(read_text("日本\n".into()).as_deref(), Ok("日本\n"));
+        let error = read_text(b"ab\xff".to_vec()).unwrap_err();
+        assert!(error.contains("behind 2 bytes"), "{error}");
+        let mut long = vec![b'x'; SAY_LIMIT];
+        long.extend("日".as_bytes().iter().take(2));
+        assert!(read_text(long).is_ok());
+    }
 
     #[test]
     fn every_order_can_be_given_by_its_name() {
