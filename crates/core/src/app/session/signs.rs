@@ -183,8 +183,7 @@ fn turn_stopped(model: &mut Model) {
         model.session.agent.count_turn_early();
     } else if is_at_refusal(model) {
         // A turn that ends so at this line was no turn: the client has refused the prompt.
-        model.session.agent.end_turn(AgentState::Limit);
-        turn::context_limit(model);
+        turn::window_is_full(model);
     } else {
         // A person has stopped it, or its hook is lost, or late on a busy machine.
         model.session.agent.count_turn_early();

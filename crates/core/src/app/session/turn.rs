@@ -62,7 +62,7 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
 }
 
 /// Handles a client that takes no more prompts in this session.
-pub(in crate::app) fn context_limit(model: &mut Model) {
+fn context_limit(model: &mut Model) {
     model.error("context limit reached: the client refuses prompts until a reboot");
     let manual = model.reboot.mode == crate::config::RebootMode::Manual;
     if manual || model.reboot.attempt.is_some() || is_last(model) {
@@ -207,7 +207,7 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
 }
 
 /// Notes that the client takes no prompt because its window is full.
-fn window_is_full(model: &mut Model) {
+pub(super) fn window_is_full(model: &mut Model) {
     model.session.agent.end_turn(AgentState::Limit);
     model.session.agent.window_full = true;
     context_limit(model);
