@@ -4,7 +4,7 @@
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident, $expected:literal, { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
         pub enum $name { $($(#[$doc])* #[serde(rename = $word)] $variant,)+ }
 
         impl $name {
@@ -15,6 +15,15 @@ macro_rules! words {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        // The derived reader takes a value that is no text for broken JSON, and names no field.
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(reader)?;
+                text.parse()
+                    .map_err(|_| serde::de::Error::unknown_variant(&text, &[$($word),+]))
             }
         }
 

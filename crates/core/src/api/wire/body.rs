@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::FieldError;
-use crate::lineage::Way;
+use crate::lineage::{Way, words};
 
 /// The greatest length of a text for [`Control::Say`](super::Control::Say), in bytes: a prompt, not a document.
 pub const SAY_LIMIT: usize = 64 * 1024;
@@ -13,7 +13,7 @@ pub const SAY_LIMIT: usize = 64 * 1024;
 /// The body of `POST /control/reboot`; it may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebootBody {
-    /// The way: `fresh`, `in-place` or `trim`; `None` leaves the choice to the review.
+    /// The way: `fresh`, `in-place`, `on-the-fly` or `trim`; `None` leaves the choice to the review.
     pub way: Option<Way>,
 }
 
@@ -61,14 +61,14 @@ pub struct PermissionBody {
     pub answer: PermissionAnswer,
 }
 
-/// The answer of a person to a permission that the agent asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PermissionAnswer {
-    /// The tool may run, this once.
-    Allow,
-    /// The tool may not run; the agent goes on with that.
-    Deny,
+words! {
+    /// The answer of a person to a permission that the agent asks for.
+    PermissionAnswer, "an answer (allow or deny)", {
+        /// The tool may run, this once.
+        Allow = "allow",
+        /// The tool may not run; the agent goes on with that.
+        Deny = "deny",
+    }
 }
 
 /// The answer to the hook of a permission, for `pitstop hook`.

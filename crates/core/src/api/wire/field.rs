@@ -109,7 +109,7 @@ fn plain(word: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::wire::{RebootBody, TestBody};
+    use crate::api::wire::{PermissionBody, RebootBody, TestBody};
 
     fn of<T: serde::de::DeserializeOwned + fmt::Debug>(json: &str) -> (String, String) {
         let mut reader = serde_json::Deserializer::from_str(json);
@@ -159,12 +159,27 @@ mod tests {
             let (named, error) = of::<TestBody>(json);
             assert_eq!((named.as_str(), error.as_str()), (field, said), "{json}");
         }
-        let (named, error) = of::<RebootBody>(r#"{"way": "sideways"}"#);
-        assert_eq!(named, "way");
-        assert_eq!(
-            error,
-            "expected one of `fresh`, `in-place`, `on-the-fly`, `trim` as way, found `sideways`"
-        );
+        for (json, said) in [
+            (
+                r#"{"way": "sideways"}"#,
+                "expected one of `fresh`, `in-place`, `on-the-fly`, `trim` as way, found `sideways`",
+            ),
+            (r#"{"way": 5}"#, "expected a text as way, found integer `5`"),
+            (
+                r#"{"way": ["trim"]}"#,
+                "expected a text as way, found a list",
+            ),
+            (
+                r#"{"way": {"trim": null}}"#,
+                "expected a text as way, found an object",
+            ),
+        ] {
+            let (named, error) = of::<RebootBody>(json);
+            assert_eq!((named.as_str(), error.as_str()), ("way", said), "{json}");
+        }
+        let (named, error) = of::<PermissionBody>(r#"{"id": 1, "answer": true}"#);
+        assert_eq!(named, "answer");
+        assert_eq!(error, "expected a text as answer, found boolean `true`");
     }
 
     #[test]
