@@ -114,7 +114,7 @@ impl Mailbox {
 
 impl From<Invalid> for HttpError {
     fn from(error: Invalid) -> Self {
-        Self::bad(error.to_string())
+        Self::bad_field(error.field, error.to_string())
     }
 }
 

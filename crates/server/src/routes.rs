@@ -310,7 +310,7 @@ async fn order(
         return Err(HttpError::new(
             StatusCode::NOT_FOUND,
             "there is no such order",
-            "known are reboot, approve, permission, defer, save, pause, resume, undo, clear-state, stop and say",
+            "known are reboot, approve, permission, defer, save, pause, resume, undo, clear-state, detach, stop and say",
         ));
     };
     let body = read_body(request).await?;

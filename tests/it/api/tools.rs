@@ -52,6 +52,10 @@ fn hostile_calls_of_tools_are_refused_and_reach_nothing() {
         let answer = supervisor.request("observe", "POST", path, body.as_bytes());
         let shown: String = body.chars().take(60).collect();
         assert_eq!(answer.status, status, "{path} {shown}: {answer:?}");
+        if shown.contains("\"text\"") {
+            let said: Value = serde_json::from_str(&answer.body).unwrap();
+            assert_eq!(said["field"], "text", "{said}");
+        }
     }
     assert_eq!(supervisor.received(), []);
     let refused = supervisor.request("observe", "POST", "/tools/context", br#"{"iteration":9}"#);

@@ -36,6 +36,14 @@ impl HttpError {
         Self::new(StatusCode::BAD_REQUEST, error, "")
     }
 
+    /// Creates the error of a field whose value is not acceptable.
+    pub(crate) fn bad_field(field: impl Into<String>, error: impl Into<String>) -> Self {
+        Self {
+            field: Some(field.into()),
+            ..Self::bad(error)
+        }
+    }
+
     pub(crate) fn ending() -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -55,10 +63,7 @@ impl HttpError {
 
 impl From<FieldError> for HttpError {
     fn from(error: FieldError) -> Self {
-        Self {
-            field: Some(error.field.clone()),
-            ..Self::bad(error.to_string())
-        }
+        Self::bad_field(error.field.as_str(), error.to_string())
     }
 }
 
