@@ -66,7 +66,7 @@ fn check_path(path: &str) -> Result<(), (String, &'static str)> {
         return Err((
             "/events is a stream that does not end, and this command prints complete answers only"
                 .to_owned(),
-            "read it with curl, as the README shows",
+            "read it with curl, as docs/api.md shows",
         ));
     }
     Ok(())
