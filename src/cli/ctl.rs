@@ -9,7 +9,7 @@ use super::{out, save::describe};
 use pitstop_base::clean::one_line;
 use pitstop_core::{
     api::wire::{CheckpointBody, Control, OrderReply, RebootBody, SAY_LIMIT},
-    lineage::Way,
+    lineage::{LineageError, Way},
 };
 
 /// Send a command to the supervisor of this directory.
@@ -23,7 +23,7 @@ pub struct CtlArgs {
     /// What to say; `-` reads it from standard input
     #[arg(required_if_eq("action", "say"), allow_hyphen_values = true)]
     pub text: Option<String>,
-    /// With `reboot`: how the context goes over: fresh, in-place or trim
+    /// With `reboot`: how the context goes over: fresh, in-place, on-the-fly or trim
     #[arg(long, value_name = "WAY", value_parser = read_way)]
     pub way: Option<Way>,
     /// With `clear-state`: do not ask
@@ -36,7 +36,7 @@ pub struct CtlArgs {
 
 fn read_way(text: &str) -> Result<Way, String> {
     text.parse()
-        .map_err(|_| format!("expected fresh, in-place or trim, found {text:?}"))
+        .map_err(|error: LineageError| error.to_string())
 }
 
 /// The orders.
@@ -202,5 +202,19 @@ mod tests {
         }
         let say = Action::from_str("say", false).unwrap();
         assert_eq!(say.with_text("x".into()), Control::Say("x".into()));
+    }
+
+    #[test]
+    fn every_way_that_is_taken_is_named_in_the_help_and_the_refusal() {
+        let refusal = read_way("sideways").unwrap_err();
+        let command = CtlArgs::augment_args(clap::Command::new("ctl"));
+        let way = command.get_arguments().find(|arg| arg.get_id() == "way");
+        let help = way.and_then(|arg| arg.get_help()).unwrap().to_string();
+        for way in Way::ALL {
+            assert_eq!(read_way(way.as_str()), Ok(*way));
+            for said in [&refusal, &help] {
+                assert!(said.contains(way.as_str()), "{way}: {said}");
+            }
+        }
     }
 }
