@@ -31,7 +31,7 @@ pub enum FreshWhen {
     Always,
 }
 
-/// Work on a task unattended, across context windows, until the agent says that it is done.
+/// Work on a task by itself, across context windows, until the agent says that it is done.
 ///
 /// Exit codes: 0 done, or you quit · 1 error · 2 bad usage or configuration · 3 a cap was reached · 4 a breaker tripped ·
 /// 5 the agent could not run · 130 interrupted.
@@ -44,13 +44,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "TEXT", default_value = stop_phrase::DEFAULT)]
     pub until: String,
     /// End after this many iterations (sessions); 0 for no cap
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = sessions, allow_negative_numbers = true)]
     pub max_iterations: Option<u32>,
     /// End when it has cost this much; 0 for no cap
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<f64>,
     /// End after this long, such as 4h or 90m; 0 for no cap
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
     pub max_time: Option<Duration>,
     /// When a new session is begun
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
@@ -70,6 +70,11 @@ pub struct RunArgs {
     /// Arguments for the agent
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<String>,
+}
+
+fn sessions(text: &str) -> Result<u32, String> {
+    let expected = || format!("expected a whole number from 0 to {}", u32::MAX);
+    text.parse().map_err(|_| expected())
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -190,6 +195,12 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
             "",
         ));
     }
+    if one_word && given.contains('/') && path.exists() {
+        return Err((
+            format!("expected a file as the task, found something else: {given}"),
+            "name a file of text, or give the task itself, in several words",
+        ));
+    }
     if one_word && (given.contains('/') || path.extension().is_some()) {
         return Err((
             format!("there is no task file {given}"),
@@ -302,6 +313,20 @@ mod tests {
             (&["--task", ""][..], "is empty"),
             (&["--task", "no/such/file"][..], "there is no task file"),
             (&["--task", "task.md"][..], "there is no task file"),
+            (&["--task", "/"][..], "expected a file as the task"),
+            (
+                &["--task", "a b", "--max-iterations", "x"][..],
+                "a whole number from 0",
+            ),
+            (
+                &["--task", "a b", "--max-iterations", "-1"][..],
+                "a whole number from 0",
+            ),
+            (
+                &["--task", "a b", "--max-iterations", "1.5"][..],
+                "a whole number from 0",
+            ),
+            (&["--task", "a b", "--max-time", "-1"][..], "such as 4h"),
             (&["--task", "a b", "--until", " "][..], "--until needs"),
             (&["--task", "a b", "--until", "a\nb"][..], "--until needs"),
             (&["--task", "a b", "--until", &long][..], "--until needs"),
@@ -312,7 +337,7 @@ mod tests {
             ),
             (&["--task", "a b", "--max-time", "soon"][..], "such as 4h"),
             (&["--task", "a b", "--max-cost", "much"][..], "such as 2.50"),
-            (&["--task", "a b", "--max-cost", "-1"][..], "-1"),
+            (&["--task", "a b", "--max-cost", "-1"][..], "from 0 to"),
             (&["--task", "a b", "--json"][..], "--headless"),
             (&[][..], "--task"),
         ] {
