@@ -7,8 +7,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use pitstop::cli::{
     api, attach, check, choose, completions, context, ctl, demo, doctor, exec_agent, git_hook,
-    handoff, history, hook, host, ls, man, mcp, notify, phone, plugin, prune, restore, run, save,
-    server, status, statusline, test, trim, trust, unknown, version,
+    handoff, history, hook, host, ls, man, mcp, notify, out, phone, plugin, prune, restore, run,
+    save, server, status, statusline, test, trim, trust, unknown, version,
 };
 use pitstop::runtime::agent::SHIM;
 
@@ -63,6 +63,24 @@ enum Command {
     Trust(trust::TrustArgs),
 }
 
+impl Cli {
+    /// Returns a flag in front of the command that is without effect on it.
+    fn idle_flag(&self) -> Option<&'static str> {
+        let (hosts_any, begins) = match &self.command {
+            // A run refuses other agents in words of its own.
+            None | Some(Command::Restore(_) | Command::Run(_)) => (true, true),
+            Some(Command::Demo(_)) => (false, true),
+            Some(_) => (false, false),
+        };
+        let idle = [
+            ("--agent", self.host.agent.is_some() && !hosts_any),
+            ("--new", self.host.new && !begins),
+        ];
+        idle.into_iter()
+            .find_map(|(flag, idle)| idle.then_some(flag))
+    }
+}
+
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     // These run inside the hosted agent's turn, or become the agent: they pay for no parser and no runtime.
@@ -80,6 +98,12 @@ fn main() {
         Some(code) => exit(code),
         None => error.exit(),
     });
+    if let Some(flag) = cli.idle_flag() {
+        exit(out::misused(
+            &format!("`{flag}` has no effect on this command"),
+            "it is for a session that is started, by `pitstop` itself or `pitstop restore`",
+        ));
+    }
     let outcome = match cli.command {
         None => host::run(&cli.host),
         Some(Command::Demo(args)) => Ok(demo::run(&args, &cli.host)),
@@ -142,4 +166,29 @@ fn words(args: &[OsString]) -> Vec<String> {
     args.iter()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_for_a_start_is_refused_where_nothing_is_started() {
+        for (line, idle) in [
+            ("--new", None),
+            ("--agent cat", None),
+            ("--new run --task x", None),
+            ("--agent cat restore", None),
+            ("--new demo", None),
+            ("--agent cat demo", Some("--agent")),
+            ("--agent cat status", Some("--agent")),
+            ("--new ls", Some("--new")),
+            ("--new save", Some("--new")),
+            ("--config x --set a.b=1 status", None),
+        ] {
+            let words = ["pitstop"].into_iter().chain(line.split(' '));
+            let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(cli.idle_flag(), idle, "{line}");
+        }
+    }
 }
