@@ -4,9 +4,12 @@ use std::io::{self, Write as _};
 
 use super::out::{self, Outcome};
 use pitstop_base::clean::one_line;
-use pitstop_core::config::load::{
-    paths::{Paths, project_here},
-    trust::{self, Candidate, TrustError},
+use pitstop_core::config::{
+    Config,
+    load::{
+        paths::{Paths, project_here},
+        trust::{self, Candidate},
+    },
 };
 
 /// Trust this project's .pitstop/config.toml as it is now, so that it may set commands too
@@ -25,38 +28,61 @@ pub struct TrustArgs {
 
 /// Shows, trusts or revokes; returns exit code 0 when done, 2 when there is nothing that can be trusted.
 pub fn run(args: &TrustArgs) -> Outcome {
-    let outcome = paths().and_then(|paths| answer(args, &paths).map_err(|error| error.to_string()));
-    let text = outcome.map_err(|message| out::misused(&message, ""))?;
+    let outcome = paths().and_then(|paths| answer(args, &paths));
+    let text = outcome.map_err(|(message, hint)| out::misused(&message, hint))?;
     // As it is: what is trusted must be seen. A reader that has gone away changes nothing about what was done.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(out::OK)
 }
 
-fn paths() -> Result<Paths, String> {
-    let project =
-        project_here().map_err(|error| format!("cannot find the current directory: {error}"))?;
-    Paths::of_process(&project).map_err(|error| error.to_string())
+/// What is wrong, and a hint.
+type Fault = (String, &'static str);
+
+fn without_hint(error: &impl ToString) -> Fault {
+    (error.to_string(), "")
 }
 
-fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, TrustError> {
+fn paths() -> Result<Paths, Fault> {
+    let project = project_here()
+        .map_err(|error| without_hint(&format!("cannot find the current directory: {error}")))?;
+    Paths::of_process(&project).map_err(|error| without_hint(&error))
+}
+
+fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, Fault> {
     if args.revoke {
         let shown = paths.project_config().display().to_string();
-        return Ok(if trust::revoke(paths)? {
-            format!("no longer trusted: {}\n", one_line(&shown))
-        } else {
-            format!(
-                "nothing to revoke, it was not trusted: {}\n",
-                one_line(&shown)
-            )
-        });
+        return Ok(
+            if trust::revoke(paths).map_err(|error| without_hint(&error))? {
+                format!("no longer trusted: {}\n", one_line(&shown))
+            } else {
+                format!(
+                    "nothing to revoke, it was not trusted: {}\n",
+                    one_line(&shown)
+                )
+            },
+        );
     }
-    let candidate = trust::candidate(paths)?;
+    let candidate = trust::candidate(paths).map_err(|error| without_hint(&error))?;
     let mut text = show(&candidate);
     if !args.show {
-        trust::trust(paths, &candidate)?;
+        refuse_faulty(&candidate)?;
+        trust::trust(paths, &candidate).map_err(|error| without_hint(&error))?;
         text.push_str("trusted as it is now; run this again when it changes\n");
     }
     Ok(text)
+}
+
+/// Refuses a file with faults: what it would set is not known until they are corrected, and a corrected file is another one.
+fn refuse_faulty(candidate: &Candidate) -> Result<(), Fault> {
+    let shown = candidate.path.display().to_string();
+    Config::from_toml(&shown, &candidate.text)
+        .map(|_| ())
+        .map_err(|_| {
+            (
+                format!("{} has faults and is not trusted", one_line(&shown)),
+                "`pitstop check` shows them; correct the file, then run `pitstop trust` again",
+            )
+        })
 }
 
 /// Returns the file as it would be trusted, line by line in a form that no terminal acts on.
@@ -84,6 +110,26 @@ fn show(candidate: &Candidate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_faults_is_not_trusted() {
+        for (text, trusted) in [
+            ("[agent]\ncommand = \"x\"\n", true),
+            ("[guard]\nwarn = 60\n", true),
+            ("", true),
+            ("[agnt]\ncommand = \"x\"\n", false),
+            ("[agent]\ncommand = 5\n", false),
+            ("[agent\n", false),
+        ] {
+            let candidate = Candidate {
+                path: "/w/.pitstop/config.toml".into(),
+                text: text.to_owned(),
+                owner_keys: Vec::new(),
+                trusted: false,
+            };
+            assert_eq!(refuse_faulty(&candidate).is_ok(), trusted, "{text}");
+        }
+    }
 
     #[test]
     fn what_is_shown_cannot_hide_or_act() {
