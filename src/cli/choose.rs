@@ -37,6 +37,10 @@ enum Row {
 /// Runs the command; returns the exit code.
 pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
     let here = Here::find(&host.config_flags())?;
+    if here.faulty {
+        let error = "the configuration has faults: its hosts and its store are left out";
+        out::complain(error, "`pitstop check` shows them");
+    }
     if let Some(host) = &args.ask_host {
         return Ok(fleet::ask_host(host, &here));
     }

@@ -141,6 +141,7 @@ fn unfounded_lines(
 
 /// Returns the check of the newest session here of which a handoff is kept, and that handoff.
 fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
+    here.require_config()?;
     if !here.has_store() {
         return Err(out::none_recorded());
     }

@@ -80,11 +80,20 @@ impl Here {
     /// Finds the same for a command that cannot go on with faults in the configuration.
     pub fn find_configured(flags: &Flags) -> Result<Self, i32> {
         let here = Self::find(flags)?;
-        if here.faulty {
-            let error = "the configuration has faults";
-            return Err(out::failed(error, "`pitstop check` shows them"));
-        }
+        here.require_config()?;
         Ok(here)
+    }
+
+    /// Refuses a configuration with faults: it may name another store, or another environment.
+    pub fn require_config(&self) -> Result<(), i32> {
+        if self.faulty {
+            let error = "the configuration has faults";
+            return Err(out::misused(
+                error,
+                "`pitstop check` shows them, with the same flags",
+            ));
+        }
+        Ok(())
     }
 
     /// Reports whether there is a store to read: a command that only reads makes none.

@@ -103,7 +103,7 @@ fn from_store<T>(
     flags: &Flags,
     read: impl AsyncFnOnce(&Store, &Here) -> Result<T, StoreError>,
 ) -> Result<(T, Here), i32> {
-    let here = Here::find(flags)?;
+    let here = Here::find_configured(flags)?;
     if !here.has_store() {
         return Err(out::none_recorded());
     }

@@ -62,7 +62,7 @@ struct Pruned {
 
 /// Runs the command; 0, or 1 if something could not be forgotten, or 2 if the arguments are at fault.
 pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
-    let here = Here::find(flags)?;
+    let here = Here::find_configured(flags)?;
     let older_than = chrono::Duration::from_std(args.older_than).ok();
     let Some(before) = older_than.and_then(|age| Utc::now().checked_sub_signed(age)) else {
         return Err(out::misused(

@@ -70,7 +70,7 @@ pub struct RestoreArgs {
 /// Runs the command: 0 after a session or a list, 1 if there is no such checkpoint, 2 if the arguments are at fault.
 pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
     let flags: Flags = host.config_flags();
-    let here = Here::find(&flags)?;
+    let here = Here::find_configured(&flags)?;
     if let Some(file) = &args.from {
         let checkpoint = import(file)?;
         let demo = here.has_store()

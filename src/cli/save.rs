@@ -67,9 +67,13 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> Outcome {
     };
     body.check()
         .map_err(|error| out::misused(&error.to_string(), ""))?;
+    let export_to = match args.to.as_deref() {
+        Some(file) => Some((file, Here::find_configured(flags)?)),
+        None => None,
+    };
     let (reply, json) = save(body, flags)?;
-    if let Some(file) = &args.to {
-        export(&reply, file, &Here::find(flags)?)?;
+    if let Some((file, here)) = &export_to {
+        export(&reply, file, here)?;
     }
     Ok(out::print(&if args.json {
         format!("{json}\n")
@@ -120,7 +124,7 @@ fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String)
         let json = String::from_utf8_lossy(&answer.body).into_owned();
         return Ok((reply, json));
     }
-    let reply = alone(body, &Here::find(flags)?)?;
+    let reply = alone(body, &Here::find_configured(flags)?)?;
     let json = serde_json::to_string(&reply).map_err(|error| failed_by(&error))?;
     Ok((reply, json))
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::kit::{
     home::Home,
-    output::text,
+    output::{all, text},
     supervisor::{Launch, PITSTOP, SOON, pitstop_at},
     terminal::{Answers, Spec, Terminal},
 };
@@ -402,4 +402,28 @@ fn the_doctor_names_what_is_amiss_and_what_to_do() {
     for name in ["configuration", "hooks", "store"] {
         assert_eq!(state(&report, name), "broken", "{report:#}");
     }
+}
+
+#[test]
+fn with_faults_in_the_configuration_no_record_is_read_written_or_deleted() {
+    let home = Home::new().unwrap();
+    for args in [
+        &["save", "--task", "x"][..],
+        &["save", "--task", "x", "--to", "kept.json"],
+        &["history"],
+        &["restore", "--list"],
+        &["prune"],
+        &["handoff", "--check"],
+    ] {
+        let faulty = ["--set", "store.ulr=postgres://host/fleet"];
+        let output = pitstop_at(&home, &faulty).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        let said = all(&output);
+        assert!(
+            said.contains("configuration has faults"),
+            "{args:?}: {said}"
+        );
+    }
+    let listed = pitstop_at(&home, &["restore", "--list", "--json"]).output();
+    assert_eq!(text(&listed.unwrap()), "{\"checkpoints\":[]}\n");
 }
