@@ -8,6 +8,7 @@ use std::{
 use serde_json::{Value, json};
 
 use super::template;
+use pitstop_base::redact;
 use pitstop_core::config::{
     error::{ConfigErrors, Fault, Severity, Style},
     load::{
@@ -30,10 +31,11 @@ pub struct CheckArgs {
 pub fn run(args: &CheckArgs, flags: &Flags) -> i32 {
     let outcome = check_config(args, flags);
     let usable = outcome.is_ok();
+    // An address may hold a password, and what is shown here is pasted into bug reports.
     let text = if args.json {
-        format!("{}\n", as_json(&outcome))
+        format!("{}\n", redact::json(&as_json(&outcome).to_string()))
     } else {
-        as_text(&outcome, super::out::style(&io::stdout()))
+        redact::redact(&as_text(&outcome, super::out::style(&io::stdout()))).into_owned()
     };
     // A reader that has gone away is not a fault of the configuration.
     let _ = io::stdout().write_all(text.as_bytes());

@@ -13,6 +13,7 @@ use crate::{
     },
 };
 use pitstop_agent::{AgentKind, claude};
+use pitstop_base::redact;
 use pitstop_core::{
     config::{
         Config,
@@ -274,7 +275,8 @@ fn work_of(asked: Asked, config: &Config, begins_new: bool) -> Work {
 /// Loads the configuration; its faults are shown here.
 fn load_config(paths: &Paths, flags: &Flags) -> Result<Loaded, StartError> {
     load::load(paths, flags).map_err(|errors| {
-        eprint!("{}", errors.render(style(&std::io::stderr())));
+        let shown = errors.render(style(&std::io::stderr()));
+        eprint!("{}", redact::redact(&shown));
         StartError::Configuration
     })
 }

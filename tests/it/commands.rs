@@ -427,3 +427,26 @@ fn with_faults_in_the_configuration_no_record_is_read_written_or_deleted() {
     let listed = pitstop_at(&home, &["restore", "--list", "--json"]).output();
     assert_eq!(text(&listed.unwrap()), "{\"checkpoints\":[]}\n");
 }
+
+#[test]
+fn a_password_of_the_configuration_is_not_printed() {
+    let home = Home::new().unwrap();
+    for url in [
+        "postgres://ada:hunter2secret@host/db",
+        "mysql://ada:hunter2secret@host/db",
+    ] {
+        for args in [
+            &["check"][..],
+            &["check", "--json"],
+            &["run", "--task", "a b", "--headless"],
+        ] {
+            let setting = format!("store.url={url}");
+            let output = pitstop_at(&home, &["--set", &setting])
+                .args(args)
+                .output()
+                .unwrap();
+            let said = all(&output);
+            assert!(!said.contains("hunter2secret"), "{args:?}: {said}");
+        }
+    }
+}
