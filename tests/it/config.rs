@@ -535,6 +535,21 @@ fn a_users_file_may_be_a_link_but_not_writable_by_everyone() {
 }
 
 #[test]
+fn a_users_link_to_nothing_is_no_missing_file() {
+    let place = Place::new();
+    fs::create_dir_all(place.paths.config_dir()).expect("made");
+    assert!(place.load().is_ok());
+    symlink(
+        place.root.path().join("gone.toml"),
+        place.paths.user_config(),
+    )
+    .expect("linked");
+    let errors = place.load().expect_err("a link to nothing");
+    let message = &errors.faults[0].message;
+    assert!(message.starts_with("cannot read "), "{message}");
+}
+
+#[test]
 fn a_named_file_has_to_exist() {
     let place = Place::new();
     let flags = Flags {

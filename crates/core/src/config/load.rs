@@ -178,7 +178,8 @@ fn read_user(paths: &Paths, flags: &Flags) -> Result<Option<(PathBuf, String)>, 
             let text = read_text(file, &path)?;
             Ok(Some((path, text)))
         }
-        Err(error) if is_missing(&error) => Ok(None),
+        // A link to nothing is a file that its user believes to be in force.
+        Err(error) if is_missing(&error) && !path.is_symlink() => Ok(None),
         Err(error) => Err(unreadable(&path, &error)),
     }
 }
