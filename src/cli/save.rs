@@ -38,7 +38,7 @@ use pitstop_store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile};
 
 /// Save a checkpoint of the work as it stands, for `pitstop restore`.
 ///
-/// Exits with 0 if it is kept, 1 if not, 2 if the arguments are at fault.
+/// Exits with 0 if it is kept, 1 if not or if the file of `--to` is not written, 2 if the arguments are at fault.
 #[derive(Args, Clone, Debug)]
 pub struct SaveArgs {
     /// What the work is for
@@ -98,7 +98,13 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
         ));
     };
     let written = write_private(file, &format!("{}\n", checkpoint.to_json()));
-    written.map_err(|error| out::failed(&format!("cannot write {}: {error}", file.display()), ""))
+    written.map_err(|error| {
+        let id: String = reply.checkpoint_id.chars().take(8).collect();
+        out::failed(
+            &format!("the checkpoint {id} is saved, but cannot be written to {}: {error}", file.display()),
+            &format!("`pitstop restore --at {id}` goes on from it on this machine; on another one a file is needed"),
+        )
+    })
 }
 
 /// Writes a file, also over an existing one, and removes the access of others before anything is in it.

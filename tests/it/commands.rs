@@ -450,3 +450,19 @@ fn a_password_of_the_configuration_is_not_printed() {
         }
     }
 }
+
+#[test]
+fn a_save_whose_file_cannot_be_written_says_that_it_is_kept() {
+    let home = Home::new().unwrap();
+    let args = ["save", "--task", "x", "--to", "none/such.json"];
+    let output = pitstop_at(&home, &args).output().unwrap();
+    let said = all(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let listed = pitstop_at(&home, &["restore", "--list", "--json"]).output();
+    let listed: Value = serde_json::from_slice(&listed.unwrap().stdout).unwrap();
+    let id = &listed["checkpoints"][0]["id"].as_str().unwrap()[..8];
+    assert!(
+        said.contains(&format!("the checkpoint {id} is saved, but")),
+        "{said}"
+    );
+}
