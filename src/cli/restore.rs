@@ -21,7 +21,7 @@ use pitstop_base::clock::Zone;
 use pitstop_core::{
     app::checkpoint::MANUAL,
     config::load::Flags,
-    lineage::checkpoint::{Checkpoint, MAX_BYTES},
+    lineage::checkpoint::{Checkpoint, MAX_BYTES, environment_word},
 };
 use pitstop_store::{Checkpoints, Store, StoreError};
 
@@ -216,7 +216,7 @@ fn none_found(which: &Checkpoints, known: &[String]) -> i32 {
     let hint = if known.is_empty() {
         "`pitstop save` makes one".to_owned()
     } else {
-        let known = known.iter().map(|name| shell_words::quote(name));
+        let known = known.iter().map(|name| environment_word(name));
         let known = known.collect::<Vec<_>>().join(", ");
         format!("there are checkpoints of: {known}; `pitstop restore ENV` takes one up")
     };

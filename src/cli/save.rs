@@ -26,7 +26,7 @@ use pitstop_core::{
         handoff::git_lines,
     },
     config::load::{Flags, paths::project_hash},
-    lineage::checkpoint::{Checkpoint, PLACE, Place},
+    lineage::checkpoint::{Checkpoint, PLACE, Place, restore_command},
 };
 use pitstop_handoff::{
     Marker, PreservedState, Sources,
@@ -181,8 +181,8 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
         message: format!(
-            "no supervisor runs here: saved from the scratchpad and git; `pitstop restore {}` goes on from it",
-            shell_words::quote(&environment)
+            "no supervisor runs here: saved from the scratchpad and git; `{}` goes on from it",
+            restore_command(&environment)
         ),
         environment,
         session_id: None,

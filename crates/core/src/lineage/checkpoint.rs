@@ -22,6 +22,39 @@ pub const FORMAT: u32 = 2;
 /// The size in bytes of the largest checkpoint that is read from text: preserved state is capped far below.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
+/// Returns the name of an environment as one word of a shell's line, which stays one when it is shown: a directory's name may hold
+/// line breaks, and would be shown with other characters than it has.
+#[must_use]
+pub fn environment_word(environment: &str) -> String {
+    if clean::one_line(environment) == environment {
+        return shell_words::quote(environment).into_owned();
+    }
+    let mut word = "$'".to_owned();
+    for one in environment.chars() {
+        match one {
+            '\'' | '\\' => word.extend(['\\', one]),
+            '\n' => word.push_str("\\n"),
+            _ if clean::one_line(one.encode_utf8(&mut [0; 4])).len() > one.len_utf8() => {
+                word.push_str(&format!("\\U{:08x}", u32::from(one)));
+            }
+            _ => word.push(one),
+        }
+    }
+    word + "'"
+}
+
+/// Returns the command that goes on from the newest checkpoint of an environment.
+#[must_use]
+pub fn restore_command(environment: &str) -> String {
+    let word = environment_word(environment);
+    // As an argument it would be taken for a flag.
+    if environment.starts_with('-') {
+        format!("PITSTOP_ENV={word} pitstop restore")
+    } else {
+        format!("pitstop restore {word}")
+    }
+}
+
 /// The scratchpad at the time when a checkpoint was saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedScratchpad {
@@ -366,6 +399,28 @@ mod tests {
             ),
         ] {
             assert_eq!(now.differs_from(&main).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn the_command_that_goes_on_can_be_pasted_whatever_the_environment_is_called() {
+        for (environment, command) in [
+            ("repo", "pitstop restore repo"),
+            ("it's mine", r"pitstop restore 'it'\''s mine'"),
+            ("-odd", "PITSTOP_ENV=-odd pitstop restore"),
+            ("a\nb", r"pitstop restore $'a\nb'"),
+            (
+                "it's\\\n\u{1b}[31m",
+                r"pitstop restore $'it\'s\\\n\U0000001b[31m'",
+            ),
+            (
+                "-a\t\u{202e}é",
+                r"PITSTOP_ENV=$'-a\U00000009\U0000202eé' pitstop restore",
+            ),
+        ] {
+            let shown = restore_command(environment);
+            assert_eq!(shown, command);
+            assert_eq!(clean::one_line(&shown), shown);
         }
     }
 

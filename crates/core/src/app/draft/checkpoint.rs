@@ -9,7 +9,7 @@ use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply},
     guard::{Advice, Crossing},
     lineage::checkpoint::{
-        AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad,
+        AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad, restore_command,
     },
 };
 use pitstop_base::{clean, clock::At, redact::redact};
@@ -171,8 +171,8 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
         next_steps: checkpoint.next_steps.clone(),
         tags: checkpoint.tags.clone(),
         message: format!(
-            "`pitstop restore {}` goes on from it in a new session",
-            shell_words::quote(&checkpoint.environment)
+            "`{}` goes on from it in a new session",
+            restore_command(&checkpoint.environment)
         ),
     };
     let reply = Reply::Checkpoint(Box::new(reply));

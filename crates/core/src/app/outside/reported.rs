@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::{CommitBody, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery},
-    lineage::checkpoint::AutoSave,
+    lineage::checkpoint::{AutoSave, restore_command},
 };
 use pitstop_base::format::percent;
 use pitstop_handoff::{
@@ -126,13 +126,12 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
     let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
     let id = checkpoint::auto_saved(model, tags, &known);
-    let environment = shell_words::quote(&model.identity.environment);
     let reply = SaveReply {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
         session_id: Some(model.session.id.to_string()),
         percent_at_save: usage.percent,
-        restart_command: format!("pitstop restore {environment}"),
+        restart_command: restore_command(&model.identity.environment),
         message: match usage
             .used
             .map(|used| model.session.guard.assess(Tokens(used)))
