@@ -43,6 +43,9 @@ const FRESH: Duration = Duration::from_secs(5);
 /// The longest answer that is taken, in bytes.
 const LONGEST: u64 = 4 << 20;
 
+/// The error of a host that was asked for the first time and has not answered yet.
+pub(super) const NOT_YET: &str = "it has not answered yet";
+
 /// The word for the shared store in the place of a host; no host is named so.
 const SHARED_STORE: &str = "shared store";
 
@@ -146,7 +149,7 @@ impl Fleet {
         HostAnswer {
             host: host.to_owned(),
             ..known.unwrap_or_else(|| HostAnswer {
-                error: Some("it has not answered yet".to_owned()),
+                error: Some(NOT_YET.to_owned()),
                 ..HostAnswer::default()
             })
         }

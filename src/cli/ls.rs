@@ -12,7 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    fleet::{Fleet, HostAnswer},
+    fleet::{Fleet, HostAnswer, NOT_YET},
     observer,
     out::{self, Outcome, ago, columns, tokens},
 };
@@ -134,7 +134,12 @@ impl Session {
     /// Returns its state in words, with the age of what another machine has said.
     fn state_in_words(&self, now: DateTime<Utc>) -> String {
         let Some(report) = &self.report else {
-            return "does not answer".to_owned();
+            let error = self.host.as_ref().and_then(|host| host.error.as_deref());
+            return match error {
+                Some(NOT_YET) => "is asked".to_owned(),
+                Some(error) => format!("does not answer: {error}"),
+                None => "does not answer".to_owned(),
+            };
         };
         let state = need_in_words(report).unwrap_or_else(|| report.agent.state.phrase());
         let old = self.host.as_ref().filter(|host| host.is_old(now));
