@@ -158,13 +158,17 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
 /// Returns the details of one iteration.
 fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
     let read = async |store: &Store, here: &Here| find_iteration(store, here, one).await;
-    let (found, _) = from_store(flags, read)?;
+    let (found, here) = from_store(flags, read)?;
     let past = found.map_err(|why| out::failed(&why, "`pitstop history --all` lists them"))?;
     if !args.diff {
+        let report = match live_report(&here, &past)? {
+            Some(report) => report,
+            None => iteration_report(&past.iteration),
+        };
         return Ok(if args.json {
-            format!("{}\n", detail::as_json(&past))
+            format!("{}\n", detail::as_json(&past, &report))
         } else {
-            detail::describe(&past)
+            detail::describe(&past, &report)
         });
     }
     let changes = detail::changes(&past).ok_or_else(|| {
@@ -178,6 +182,21 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32
     } else {
         clean::text(&changes).into_owned()
     })
+}
+
+/// Returns what the supervisor says of an iteration that is not over: the store holds it as it was written last.
+fn live_report(here: &Here, past: &PastSession) -> Result<Option<IterationReport>, i32> {
+    if !past.iteration.is_open() || here.find_holder().is_none() {
+        return Ok(None);
+    }
+    let live = out::get_if_any::<HistoryReport>("/history")?.map(|(report, _)| report);
+    let run = past.run.to_string();
+    let live = live.filter(|report| report.run_id.as_deref() == Some(&run));
+    let number = past.iteration.iteration.get();
+    Ok(live.and_then(|report| {
+        let mut all = report.iterations.into_iter();
+        all.find(|one| u64::from(one.iteration) == number)
+    }))
 }
 
 /// Finds the iteration that is meant, or returns the reason why that is not known.

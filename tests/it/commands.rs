@@ -466,3 +466,13 @@ fn a_save_whose_file_cannot_be_written_says_that_it_is_kept() {
         "{said}"
     );
 }
+
+#[test]
+fn the_details_of_an_iteration_that_runs_are_those_of_now() {
+    let there = Launch::quiet_demo().start();
+    there.wait_for_state("idle", SOON);
+    let one = text(&there.run(&["history", "1", "--json"]));
+    let one: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(one["iteration"]["ended_at"], Value::Null);
+    assert!(one["iteration"]["duration_ms"].as_u64() > Some(0), "{one}");
+}

@@ -5,10 +5,7 @@ use serde_json::{Value, json};
 use super::{HEADS, table_fields};
 use crate::cli::out::{columns, heads};
 use pitstop_base::clean;
-use pitstop_core::{
-    app::{history, report::iteration_report},
-    lineage::past::PastSession,
-};
+use pitstop_core::{api::wire::IterationReport, app::history, lineage::past::PastSession};
 use pitstop_handoff::scratchpad::difference;
 
 /// Returns the changes from the handoff that it was given to the one that it gave; none unless there are both.
@@ -18,9 +15,9 @@ pub(super) fn changes(past: &PastSession) -> Option<String> {
 }
 
 /// Returns the iteration as one JSON object.
-pub(super) fn as_json(past: &PastSession) -> Value {
+pub(super) fn as_json(past: &PastSession, report: &IterationReport) -> Value {
     json!({
-        "run_id": past.run, "task": past.task, "iteration": iteration_report(&past.iteration),
+        "run_id": past.run, "task": past.task, "iteration": report,
         "handoff_given": past.got.as_ref().map(|entry| &entry.handoff),
         "handoff_made": past.gave.as_ref().map(|entry| &entry.handoff),
         "difference": changes(past),
@@ -28,8 +25,7 @@ pub(super) fn as_json(past: &PastSession) -> Value {
 }
 
 /// Returns the iteration as text for people.
-pub(super) fn describe(past: &PastSession) -> String {
-    let report = iteration_report(&past.iteration);
+pub(super) fn describe(past: &PastSession, report: &IterationReport) -> String {
     let session = report.session_id.as_deref().unwrap_or("–");
     let mut rows = vec![
         vec!["run".to_owned(), past.run.to_string()],
@@ -37,7 +33,7 @@ pub(super) fn describe(past: &PastSession) -> String {
     ];
     let next = past.gave.as_ref().map(|entry| entry.cause);
     // The session's id, which the table shortens, is shown whole above.
-    let named = heads(HEADS).into_iter().zip(table_fields(&report, next));
+    let named = heads(HEADS).into_iter().zip(table_fields(report, next));
     rows.extend(
         named
             .filter(|(name, _)| name != "session")
