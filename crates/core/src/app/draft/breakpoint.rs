@@ -377,8 +377,8 @@ fn run_task(total: Total, seconds: Option<f64>) -> String {
         format!("{failed} {count} test{}", if count == 1 { "" } else { "s" })
     });
     let time = seconds.map_or_else(String::new, |seconds| format!(" in {seconds:.1}s"));
-    let text = format!("Tests {word}:{count}{time}");
-    text.trim_end_matches(':').to_owned()
+    let colon = if count.is_empty() { "" } else { ":" };
+    format!("Tests {word}{colon}{count}{time}")
 }
 
 /// Does what every breakpoint brings: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint named

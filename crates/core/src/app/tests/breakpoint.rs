@@ -734,7 +734,7 @@ fn a_checkpoint_of_a_test_run_says_how_many_ran_and_how_long() {
             r#"true, "test_count": 1, "failed_count": 0"#,
             "passed: 1 test",
         ),
-        (r#"true, "duration_seconds": 61.04"#, "passed: in 61.0s"),
+        (r#"true, "duration_seconds": 61.04"#, "passed in 61.0s"),
         (
             r#"false, "test_count": 14, "failed_count": 2"#,
             "failed: 2 of 14 tests",
