@@ -300,6 +300,8 @@ impl StoreWriter {
 
     /// Keeps an iteration's record in the database and beside its files.
     async fn iteration(&mut self, iteration: Box<Iteration>, meta: &Meta) -> Option<String> {
+        let task = self.store.keep_task(&self.run, meta.task.as_deref()).await;
+        let task = task.err().map(|error| chain(&error));
         let stored = error_of(self.store.put_iteration(&self.run, &iteration).await);
         let filed = self
             .files
@@ -315,7 +317,9 @@ impl StoreWriter {
             _ => None,
         };
         self.newest = Some(iteration);
-        stored.or(filed.map(|error| chain(&error))).or(measured)
+        task.or(stored)
+            .or(filed.map(|error| chain(&error)))
+            .or(measured)
     }
 
     /// Writes a file beside an iteration's others.

@@ -24,6 +24,19 @@ impl Store {
             .await
     }
 
+    /// Records the task that a run has by now, if it has changed: by it a run that died is found again.
+    pub async fn keep_task(&self, run: &RunId, task: Option<&str>) -> Result<(), StoreError> {
+        let is_changed = |one: &&mut RunRecord| one.run == *run && one.task.as_deref() != task;
+        let changed = self.waiting().begun.iter_mut().find(is_changed).map(|one| {
+            one.task = task.map(str::to_owned);
+            one.clone()
+        });
+        if let Some(record) = changed {
+            let _written = self.write(Write::Run(Box::new(record)), "the run").await?;
+        }
+        Ok(())
+    }
+
     /// Records that a run ended.
     pub async fn end_run(
         &self,
@@ -172,6 +185,48 @@ impl Store {
         if self.crash_point() == Some(CrashPoint { step, edge }) {
             // As hard as the real thing: no destructor runs, nothing is flushed.
             let _ = kill_process(getpid(), Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pitstop_core::lineage::{ProcessStamp, Project};
+
+    use super::*;
+    use crate::{HistoryOf, StoreOptions, StoreTarget};
+
+    #[tokio::test]
+    async fn a_run_is_known_by_the_task_that_it_has_by_now() {
+        let state = tempfile::tempdir().expect("a directory");
+        let target = StoreTarget::new(None, state.path()).expect("a target");
+        let store = Store::open(StoreOptions::new(target)).await;
+        let store = store.expect("a store").store;
+        let project = Project::new(Path::new("/home/ada/tide"), "here");
+        let record = RunRecord {
+            run: RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]),
+            project: project.clone(),
+            process: ProcessStamp {
+                pid: 1,
+                start_time: "1".to_owned(),
+            },
+            agent: "claude".to_owned(),
+            version: "1".to_owned(),
+            task: Some("build a boat".to_owned()),
+            started_at: DateTime::UNIX_EPOCH,
+            ended_at: None,
+            end_reason: None,
+        };
+        let _written = store.begin_run(&record).await.expect("it is written");
+        for task in ["build a boat", "build a submarine"] {
+            let kept = store.keep_task(&record.run, Some(task)).await;
+            kept.expect("it is written");
+            let of = HistoryOf::Project(project.clone());
+            let found = store.history(&of, 9).await.expect("the history");
+            let tasks: Vec<_> = found.iter().map(|one| one.run.task.as_deref()).collect();
+            assert_eq!(tasks, [Some(task)]);
         }
     }
 }
