@@ -40,6 +40,14 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         let asks = model.session.agent.daemon.another_spoke(&event);
         return model.emit_all(asks);
     }
+    let source = match &event {
+        AgentEvent::SessionStarted { source, .. } => Some(source),
+        _ => None,
+    };
+    // The transcript of a session that is resumed may show a turn that its last client never ended: this one has begun none.
+    if model.session.is_hookless() && source == Some(&StartSource::Resume) {
+        model.session.agent.end_turn(AgentState::Idle);
+    }
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     model.reboot.on(AttemptEvent::SessionSeen);

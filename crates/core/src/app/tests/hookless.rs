@@ -85,6 +85,26 @@ fn a_calm_title_over_an_open_call_may_be_a_question() {
 }
 
 #[test]
+fn a_turn_that_the_last_client_of_a_session_left_open_is_over_once_that_is_resumed() {
+    let mut bench = silent();
+    bench.titled("✳ work");
+    bench.prompt_box(PromptBox::Empty);
+    // A supervisor that was killed in a call: its client had written more when the transcript was read again.
+    bench.facts_read(turns(1));
+    bench.facts_read(TranscriptFacts {
+        calls_open: 1,
+        ..turns(2)
+    });
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Unknown);
+    bench.resumed(NEW);
+    assert_eq!(bench.state(), AgentState::Idle);
+    bench.stands();
+    assert_eq!(bench.state(), AgentState::Idle);
+    assert_eq!(bench.model.session.agent.turns, 0);
+}
+
+#[test]
 fn tests_and_commits_in_the_transcript_count_where_no_hook_reports_them() {
     let ran = || {
         TranscriptFacts {
