@@ -9,7 +9,6 @@ use std::{collections::BTreeSet, time::Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use pitstop::ui::{self, Depth, Theme};
-use pitstop_agent::AgentKind;
 use pitstop_base::keymap::{Action, Keymap};
 use pitstop_core::{
     api::wire::AgentState,
@@ -298,7 +297,7 @@ fn an_agent_that_ended_is_shown_with_what_can_be_done() {
     );
     snapshot!("exited", &model);
     // Another program has no conversation to resume.
-    model.identity.agent_kind = AgentKind::Generic;
+    model.session.is_generic = true;
     let shown = shot(&model);
     assert!(shown.contains("Enter start again"), "{shown}");
     assert!(

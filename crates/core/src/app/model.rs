@@ -219,13 +219,6 @@ impl Model {
         self.session.is_generic
     }
 
-    /// Makes the agent one without known hooks, prompt box or transcript.
-    #[cfg(test)]
-    pub(in crate::app) const fn become_generic(&mut self) {
-        self.identity.agent_kind = AgentKind::Generic;
-        self.session.is_generic = true;
-    }
-
     /// Returns the run's name.
     pub const fn run(&self) -> &RunId {
         self.lineage.run()

@@ -61,7 +61,7 @@ pub struct Session {
     /// The epoch of the timer that waits for a calm title to stay.
     pub calm_epoch: u64,
     /// True if the agent is a program without known hooks, prompt box or transcript.
-    pub(in crate::app) is_generic: bool,
+    pub is_generic: bool,
 }
 
 /// A prompt that a person has submitted, and that waits for a decision.

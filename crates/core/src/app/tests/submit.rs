@@ -219,7 +219,7 @@ fn a_longer_text_waits_until_the_prompt_box_shows_what_was_typed_of_it() {
 #[test]
 fn another_program_gets_the_text_and_then_a_carriage_return() {
     let mut bench = Bench::new();
-    bench.model.become_generic();
+    bench.model.session.is_generic = true;
     bench.prompt_box(PromptBox::Absent);
     let effects = say(&mut bench, "hello\nyou");
     assert!(effects.contains(&Effect::Paste(vec!["hello\nyou".to_owned()])));

@@ -441,7 +441,7 @@ fn another_session_has_another_summary() {
 #[test]
 fn a_generic_agent_has_no_summary() {
     let mut bench = asking();
-    bench.model.become_generic();
+    bench.model.session.is_generic = true;
     assert_eq!(ordered(&bench.used(WARN)), None);
     assert_eq!(ordered(&bench.press(KeyCode::F(5))), None);
     bench.git();

@@ -358,7 +358,7 @@ fn a_script_may_choose_the_way() {
 #[test]
 fn an_agent_without_transcripts_has_one_way() {
     let mut bench = Bench::new();
-    bench.model.become_generic();
+    bench.model.session.is_generic = true;
     let effects = bench.press(KeyCode::F(5));
     assert!(surveys(&effects).is_empty());
     bench.press(KeyCode::Char('t'));
