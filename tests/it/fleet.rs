@@ -65,13 +65,18 @@ fn fleet(hosts: &str, there: &Launch) -> Launch {
     here.env("PATH", format!("{}:{path}", bin.display()))
 }
 
-/// Lists by `ls --json`, which must not wait for any host.
+/// Lists the sessions of other hosts by `ls --json`, which must not wait for any host. A test beside this one, whose runtime directory
+/// is gone, has its session in the directory that all sessions of this user share then.
 fn listed(launch: &Launch) -> Value {
     let began = Instant::now();
     let output = launch.command(&["ls", "--json"]).output().unwrap();
     assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
     assert_eq!(output.status.code(), Some(0), "{}", all(&output));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let mut list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    if let Some(sessions) = list["sessions"].as_array_mut() {
+        sessions.retain(|session| !session["host"].is_null());
+    }
+    list
 }
 
 /// Lists until the sessions of `box` are there.
@@ -94,7 +99,7 @@ fn the_sessions_of_other_machines_are_listed_and_attached_to_and_no_host_delays_
     let list = answered(&here, &there);
     let session = &list["sessions"][0];
     let project = there.launch.project().display().to_string();
-    assert_eq!(session["host"], "box");
+    assert_eq!(session["host"], "box", "{list}");
     assert_eq!(session["project"], project.as_str());
 
     // It is in the list of which one chooses, and ssh shows it in this terminal.
@@ -122,10 +127,8 @@ fn the_sessions_of_other_machines_are_listed_and_attached_to_and_no_host_delays_
     there.wait_until("the reason", || silent().contains("no route to host"), SOON);
     // A list asks each host at most once in five seconds, however often it is called.
     assert!(asked(&here.the_home().path("asked")) < 40);
-    assert_eq!(
-        here.command(&["ls", "--local"]).output().unwrap().stdout,
-        b"no session runs here\n"
-    );
+    let local = all(&here.command(&["ls", "--local"]).output().unwrap());
+    assert!(!local.contains("box") && !local.contains("down"), "{local}");
 }
 
 #[test]
