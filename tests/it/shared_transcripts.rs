@@ -96,6 +96,12 @@ impl Plainly {
         for record in &self.records {
             let is_prompt = record["type"] == "user" && record["isMeta"] != true;
             let waited = record["type"] == "queue-operation" || record["type"] == "attachment";
+            // What they chose when the agent asked is listed with the question.
+            let answers = record["toolUseResult"]["answers"].as_object();
+            for (question, answer) in answers.into_iter().flatten() {
+                let answer = answer.as_str().unwrap_or_default();
+                all.push_str(&format!("{answer} (asked: {question})\n"));
+            }
             if is_prompt || waited {
                 texts(record, &mut all);
             }

@@ -148,6 +148,8 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
         said.look_in_record(&record);
         for answer in chosen_answers(&record) {
             by_human.look_in(&as_listed(&answer));
+            // In the last steps it is the result of the call that has asked.
+            said.look_in(&answer);
         }
         for text in by_a_human(&record) {
             let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));

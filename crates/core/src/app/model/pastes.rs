@@ -12,6 +12,9 @@ const LONG: usize = 200;
 /// The number of pastes that are kept without a mark: the client does not put one in the place of each.
 const UNMARKED: usize = 16;
 
+/// The number of pastes that are kept by their marks: no prompt box has more, and a session may last for weeks.
+const MARKED: usize = 64;
+
 /// The largest paste that is kept, in bytes, as large as a draft on disk may be.
 const LARGEST: usize = pitstop_handoff::scratchpad::MAX_BYTES;
 
@@ -68,6 +71,9 @@ impl Pastes {
             let found = self.unmarked.iter().rposition(is_its);
             if let Some(text) = found.and_then(|at| self.unmarked.remove(at)) {
                 self.marked.insert(mark.number, text);
+            }
+            if self.marked.len() > MARKED {
+                self.marked.pop_first();
             }
         }
     }
