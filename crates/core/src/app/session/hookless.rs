@@ -1,7 +1,7 @@
 //! An agent whose hooks are silent: its title, its screen and its transcript show what it does.
 //!
 //! A new prompt in the transcript begins a turn, and the result of a shell command shows that the command has run, as a hook would
-//! have reported. Everything else is [`activity`]'s.
+//! have reported. Everything else is [`activity`](super::activity)'s.
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{ToolCall, ToolOutput};
