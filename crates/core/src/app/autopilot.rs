@@ -18,7 +18,7 @@ use crate::{
     guard::threshold::Threshold,
     lineage::{Cause, EndReason},
 };
-use pitstop_agent::Failure;
+use pitstop_agent::{Failure, ToolCall, ToolOutput};
 use pitstop_base::keymap::Action;
 use pitstop_transcript::Tokens;
 
@@ -41,6 +41,15 @@ pub enum RunInput<'a> {
     TurnEnded(Option<&'a str>),
     /// A turn has failed for this reason, or has ended without a message.
     TurnFailed(Failure, &'a str),
+    /// A tool has run.
+    ToolFinished {
+        /// The call of the tool.
+        call: &'a ToolCall,
+        /// The tool's output.
+        output: &'a ToolOutput,
+        /// True if it got work done.
+        worked: bool,
+    },
     /// The status line has come after a turn.
     StatusLineSeen,
     /// A source has reported how full the context is.

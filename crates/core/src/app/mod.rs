@@ -109,7 +109,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     settle(model);
     carried::watch(model);
     model.session.note_work(model.now);
-    model.view.tour = tour::advanced(model);
+    tour::go_on(model);
     metrics::note(model, before);
     activity::log_change(model, state);
     permission::settle(model);
@@ -178,8 +178,11 @@ fn answer(model: &mut Model, event: Event) {
             iteration,
             found,
         }) => {
-            let history = &mut model.view.history;
-            history.past_read(&run, iteration, &found, &model.lineage);
+            let lineage = &model.lineage;
+            model
+                .view
+                .history
+                .past_read(&run, iteration, &found, lineage);
         }
         Event::Store(StoreEvent::HistoryFound { text, found }) => {
             model.view.history.take_found(&text, found).carry_out(model);
@@ -293,8 +296,8 @@ fn timer(model: &mut Model, id: TimerId) {
             model.emit_all(next);
         }
         TimerId::HeldPrompt(epoch) => {
-            let (session, effects) = (&mut model.session, &mut model.scratch.effects);
-            session.prompt_timer(epoch, model.now, effects);
+            let effects = &mut model.scratch.effects;
+            model.session.prompt_timer(epoch, model.now, effects);
         }
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
         TimerId::Verify(epoch) => reboot::verify_due(model, epoch),
@@ -312,8 +315,8 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
         TimerId::Notice => control::expire_notices(model),
         TimerId::Moment => {
-            let next = moment::tick(&mut model.view, &model.reboot, model.now);
-            model.emit_all(next);
+            let left = model.view.expire_card(model.now);
+            model.emit_all(moment::next_timer(left, &model.reboot));
         }
         TimerId::Prefix => model.view.hesitated(),
         // A feature that waited for the time alone looks now, and the screen is drawn.

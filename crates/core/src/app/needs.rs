@@ -68,7 +68,7 @@ pub(super) fn after(model: &mut Model) {
     for one in found {
         let now = model.now.wall;
         let (id, since, called) = model.outside.number_need(one.kind, one.occasion, now);
-        let calls = one.calls && !called && may_call(&mut model.reboot, one.kind);
+        let calls = one.calls && !called && model.reboot.may_call(one.kind);
         let need = Need {
             id,
             kind: one.kind,
@@ -96,20 +96,22 @@ pub(super) fn after(model: &mut Model) {
     host_output::retitle(model);
 }
 
-/// Reports whether a person may be called: for a reboot once for each level that the session reaches.
-fn may_call(reboot: &mut Reboot, kind: NeedKind) -> bool {
-    if kind != NeedKind::Review {
-        return true;
+impl Reboot {
+    /// Reports whether a person may be called: for a reboot once for each level that the session reaches.
+    fn may_call(&mut self, kind: NeedKind) -> bool {
+        if kind != NeedKind::Review {
+            return true;
+        }
+        let attempt = self.attempt.as_ref();
+        if attempt.is_some_and(|one| one.held.is_some()) {
+            return true;
+        }
+        let level = match attempt.map(|one| one.cause) {
+            Some(Cause::Breakpoint) => Level::Critical,
+            _ => Level::Overflow,
+        };
+        self.call_person(level)
     }
-    let attempt = reboot.attempt.as_ref();
-    if attempt.is_some_and(|one| one.held.is_some()) {
-        return true;
-    }
-    let level = match attempt.map(|one| one.cause) {
-        Some(Cause::Breakpoint) => Level::Critical,
-        _ => Level::Overflow,
-    };
-    reboot.call_person(level)
 }
 
 fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {

@@ -78,7 +78,7 @@ pub fn stopped(model: &mut Model, code: i32) -> i32 {
 
 /// Continues the run after a pause or a trip, or refuses to.
 fn resume(model: &mut Model) -> Result<(), Refusal> {
-    let agent = &mut model.session.agent;
+    let agent = &model.session.agent;
     let draft = agent.has_draft() && agent.state == AgentState::Idle;
     let Some(run) = &model.autopilot else {
         return Ok(());
@@ -92,7 +92,7 @@ fn resume(model: &mut Model) -> Result<(), Refusal> {
     }
     if draft && held {
         // Where the prompt box cannot be seen, a second request means that the person knows of the text.
-        agent.person_warned();
+        model.session.agent.person_warned();
         return Err(Refusal::HumansText);
     }
     drive(model, Run::resume);

@@ -131,7 +131,7 @@ impl Moments {
     }
 
     /// Ends the good moment, which was taken up, or turned down by a breaker: either way it is not asked for again.
-    pub(in crate::app) fn take(&mut self) {
+    pub(in crate::app) fn take_up(&mut self) {
         if let Some(good) = self.good.take() {
             self.taken = Some(good);
         }

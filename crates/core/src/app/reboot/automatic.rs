@@ -90,7 +90,7 @@ pub fn consider(model: &mut Model) {
         return;
     }
     if good {
-        model.draft.moments.take();
+        model.draft.moments.take_up();
     }
     let cause = if full {
         Cause::Threshold

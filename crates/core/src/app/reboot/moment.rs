@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::lineage::journal::Step;
-use pitstop_base::clock::At;
 use pitstop_handoff::PreservedState;
 
 use crate::app::{
@@ -13,7 +12,7 @@ use crate::app::{
     model::{
         Model,
         reboot::{Attempt, Reboot},
-        view::{Outcome, View},
+        view::Outcome,
     },
 };
 
@@ -26,9 +25,8 @@ pub const fn begin() -> Effect {
     Effect::SetTimer(TimerId::Moment, TICK)
 }
 
-/// Takes the card down when its time is over, and returns the next timer.
-pub(in crate::app) fn tick(view: &mut View, reboot: &Reboot, now: At) -> Option<Effect> {
-    let left = view.expire_card(now);
+/// Returns the next timer for the card that stays for this time, and for the time that a reboot under way has taken.
+pub(in crate::app) fn next_timer(left: Option<Duration>, reboot: &Reboot) -> Option<Effect> {
     let under_way = reboot.attempt.as_ref();
     if under_way.is_some_and(|attempt| !attempt.is_harmless()) {
         return Some(begin());

@@ -146,9 +146,15 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
     let failed = output.failed && !output.interrupted;
     let command = call.command.as_deref();
     let worked = model.reboot.progress.tool_ran(&call.name, command, failed);
-    if let Some(run) = &mut model.autopilot {
-        run.tool_finished(call, output, worked && !failed);
-    }
+    let worked = worked && !failed;
+    autopilot::on(
+        model,
+        RunInput::ToolFinished {
+            call,
+            output,
+            worked,
+        },
+    );
     if failed {
         let file = call.file.as_deref().unwrap_or_default();
         let named = format!("{} {file}", call.name);

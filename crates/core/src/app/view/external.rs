@@ -43,8 +43,8 @@ pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
         // Editors add a newline to a last line that had none.
         (_, Some(text)) if text.trim_end() == lent.base.trim_end() => {}
         (Document::Scratchpad, Some(text)) => {
-            let notes = &mut model.draft.notes;
-            notes.write_over(&lent.base, &text, now).carry_out(model);
+            let follows = model.draft.notes.write_over(&lent.base, &text, now);
+            follows.carry_out(model);
         }
         (Document::Handoff, Some(text)) if lent.iteration != model.session.iteration() => {
             model

@@ -10,11 +10,11 @@ pub use crate::app::model::tour::Tour;
 /// The number of steps.
 const STEPS: usize = 5;
 
-/// Returns the tour at its next step when what the step asks for was done. What was done before its time counts when its step comes.
-pub(in crate::app) fn advanced(model: &Model) -> Option<Tour> {
-    let step = model.view.tour?.step;
-    let step = step + usize::from(is_done(model, step));
-    Some(Tour { step })
+/// Goes on to the next step when what the present one asks for was done. What was done before its time counts when its step comes.
+pub(in crate::app) fn go_on(model: &mut Model) {
+    let step = model.view.tour.map(|tour| tour.step);
+    let next = |step| step + usize::from(is_done(model, step));
+    model.view.tour = step.map(next).map(|step| Tour { step });
 }
 
 fn is_done(model: &Model, step: usize) -> bool {
