@@ -107,7 +107,7 @@ impl RunRequest {
     fn new(args: &RunArgs) -> Result<Self, (String, &'static str)> {
         let (task, file) = task_of(&args.task)?;
         let until = args.until.trim();
-        // The agent cannot be expected to write what nobody sees.
+        // The agent cannot be expected to write what no one sees.
         let is_seen = !until.is_empty() && one_line(until) == until;
         if !is_seen || until.len() > stop_phrase::LIMIT {
             return Err((

@@ -51,18 +51,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let differs = asked.and_then(|past| past.difference.as_ref());
     let difference = differs.filter(|_| model.view.history.difference);
     frame::clear(buf, pane);
-    let name = if run == model.run() {
-        format!("Iteration {}", iteration.iteration)
-    } else {
-        format!("Iteration {} of run {run}", iteration.iteration)
-    };
-    let name = match (difference, history.compared(lineage)) {
-        (Some(_), Some(marked)) => {
-            format!("{name} and iteration {}: what changed", marked.iteration)
-        }
-        (Some(_), None) => format!("{name}: what changed"),
-        (None, _) => name,
-    };
+    let name = name_of(run, iteration, model, difference.is_some());
     let inner = frame::border(buf, pane, frame::title(&name, true, theme), true, theme);
     let cells = usize::from(inner.width);
     let text_cells = inner.width.saturating_sub(2).min(WIDEST);
@@ -118,6 +107,22 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     }
     hints.extend(["m mark to compare", "↑↓ other iteration"]);
     frame::foot(buf, pane, &hints, &window.mark(lines), theme);
+}
+
+/// Returns the name of an iteration, or of its comparison with the one that is marked.
+fn name_of(run: &RunId, iteration: &Iteration, model: &Model, compares: bool) -> String {
+    let name = if run == model.run() {
+        format!("Iteration {}", iteration.iteration)
+    } else {
+        format!("Iteration {} of run {run}", iteration.iteration)
+    };
+    match model.view.history.compared(&model.lineage) {
+        Some(marked) if compares => {
+            format!("{name} and iteration {}: what changed", marked.iteration)
+        }
+        None if compares => format!("{name}: what changed"),
+        _ => name,
+    }
 }
 
 /// Returns facts and their names, wrapped; each is a line from `first` on.

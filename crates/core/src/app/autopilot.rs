@@ -34,7 +34,7 @@ pub use publish::{publish, report, run_ended};
 
 use run_facts::RunFacts;
 
-/// What the run is told, besides the facts that it looks at itself.
+/// An input of the run, besides the facts that it reads itself.
 #[derive(Debug)]
 pub enum RunInput<'a> {
     /// A turn has ended, with these last words.
@@ -71,7 +71,7 @@ pub enum RunInput<'a> {
 enum Act {
     /// The shell carries this out.
     Do(Effect),
-    /// The person at the screen is told of something bad.
+    /// A warning is shown to the person at the screen.
     Warn(String),
     /// The run is held by this cause until a person resumes it.
     Hold(String),
@@ -110,7 +110,7 @@ impl Acts {
     }
 }
 
-/// Tells the run of an input, unless it is over or the supervisor is being ended.
+/// Gives the run an input, unless it is over or the supervisor is being ended.
 pub fn on(model: &mut Model, input: RunInput) {
     drive(model, |run, facts, acts| {
         if !run.pilot.is_over() && !facts.quits {

@@ -30,7 +30,7 @@ impl Consequences {
         self.messages.push((text.into(), true));
     }
 
-    /// Copies a document, and tells so.
+    /// Copies a document, and adds a message with its length.
     pub(in crate::app) fn copy_document(&mut self, name: &str, text: &str) {
         if text.trim().is_empty() {
             return self.info(format!("the {name} is empty: nothing to copy"));

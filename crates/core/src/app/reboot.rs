@@ -460,10 +460,10 @@ pub fn verify_due(model: &mut Model, epoch: u64) {
     match attempt.and_then(|attempt| attempt.proof_is_late(epoch, waits, is_typed)) {
         None => {}
         Some(LateProof::Again) => model.emit(verify_timer(&model.config.reboot, epoch)),
-        Some(LateProof::Told(Kind::Trim)) => model.error(
+        Some(LateProof::Notify(Kind::Trim)) => model.error(
             "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)",
         ),
-        Some(LateProof::Told(_)) => model.error(
+        Some(LateProof::Notify(_)) => model.error(
             "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel",
         ),
     }

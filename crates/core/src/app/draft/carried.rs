@@ -89,7 +89,9 @@ pub fn watch(model: &mut Model) {
 
 /// Takes note of the marks that the prompt box shows in the place of long pastes.
 fn note_pastes(model: &mut Model) {
-    if let Some(text) = marked_text(model) {
+    if model.session.agent.pastes.awaits_mark()
+        && let Some(text) = marked_text(model)
+    {
         model.session.agent.pastes.note_marks(&text);
     }
 }
@@ -110,10 +112,12 @@ pub fn last_unsent(model: &Model) -> Option<String> {
             AgentState::Idle | AgentState::Busy | AgentState::Limit | AgentState::Elsewhere
         );
     let kept = || model.draft.keeping.draft.clone();
+    if !at_rest {
+        return kept();
+    }
     let waiting = model.reboot.unsent.as_ref();
     let waiting = || waiting.map(|waiting| waiting.text.clone());
     let now = match unsent(model) {
-        _ if !at_rest => return kept(),
         Unsent::Text(text) => Some(text),
         Unsent::Nothing => waiting(),
         // What was kept before is not what a person wants any more.

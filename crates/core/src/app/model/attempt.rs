@@ -89,8 +89,8 @@ pub(in crate::app) enum AttemptEvent<'a> {
 pub(in crate::app) enum LateProof {
     /// The time begins again, because the message is still being typed.
     Again,
-    /// A person is told that a reboot of this kind is not confirmed.
-    Told(Kind),
+    /// A person is notified that a reboot of this kind is not confirmed.
+    Notify(Kind),
 }
 
 impl Reboot {
@@ -282,7 +282,7 @@ impl Attempt {
             return Some(LateProof::Again);
         } else if !self.is_overdue() {
             self.set_proof(Proof::Overdue);
-            return Some(LateProof::Told(self.kind));
+            return Some(LateProof::Notify(self.kind));
         }
         None
     }

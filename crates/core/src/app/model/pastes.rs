@@ -55,12 +55,14 @@ impl Pastes {
         }
     }
 
-    /// Finds the pastes of the marks that are new in the box's text. A mark tells the number of lines; it is that of the latest paste
+    /// Reports whether there is a paste for which no mark is known.
+    pub(in crate::app) fn awaits_mark(&self) -> bool {
+        !self.unmarked.is_empty()
+    }
+
+    /// Finds the pastes of the marks that are new in the box's text. A mark has the number of lines; it is that of the latest paste
     /// of so many, because the client shows some pastes as they are.
     pub(in crate::app) fn note_marks(&mut self, boxed: &str) {
-        if self.unmarked.is_empty() {
-            return;
-        }
         let is_new = |number: &u32| !self.marked.contains_key(number);
         let mut new: Vec<_> = paste_marks(boxed)
             .filter(|mark| is_new(&mark.number))

@@ -730,7 +730,7 @@ impl Attempt {
         self.approved == Some(Approval::Person)
     }
 
-    /// Reports whether its way may still be fitted to what the agent does: it began by itself, and nobody has chosen a way.
+    /// Reports whether its way may still be fitted to what the agent does: it began by itself, and no one has chosen a way.
     pub(in crate::app) const fn may_change_way(&self) -> bool {
         self.is_open()
             && self.is_by_itself()

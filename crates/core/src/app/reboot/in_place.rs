@@ -60,7 +60,7 @@ pub(super) fn configured_way(model: &Model) -> (Kind, Option<String>) {
     }
 }
 
-/// Takes this way, and tells the person the reason that it is not done in place.
+/// Takes this way, and shows the reason that it is not done in place.
 pub(super) fn take_way(model: &mut Model, way: Kind, why: Option<String>) {
     model.reboot.on(AttemptEvent::WayTaken(way));
     if let Some(why) = why {
@@ -183,7 +183,7 @@ pub(super) fn give_order(model: &mut Model, order: BridgeOrder) {
     model.reboot.on(AttemptEvent::GotOn(ordered));
 }
 
-/// What the client tells while its conversation is replaced, or is to be.
+/// A report of the client while its conversation is replaced, or is to be.
 #[derive(Clone, Copy, Debug)]
 pub enum ReplaceEvent<'a> {
     /// It has the text of this order.
@@ -204,7 +204,7 @@ pub enum ReplaceEvent<'a> {
     TurnAborted,
 }
 
-/// Takes in what the client tells.
+/// Takes in a report of the client.
 pub fn on(model: &mut Model, event: ReplaceEvent) {
     let attempt = model.reboot.attempt.as_ref();
     let next = attempt.map(|attempt| judge(model, attempt, event));

@@ -354,7 +354,7 @@ fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
     let whole = "see 第一 🎉\n  indented\n\nlast\n then";
     assert_eq!(unsent(&bench.model), Unsent::Text(whole.to_owned()));
     assert_eq!(bench.kept_in_a_moment(), [Some(whole.to_owned())]);
-    // An image is known to nobody: the words around it are kept, and not what was typed before.
+    // An image cannot be read: the words around it are kept, and not what was typed before.
     bench.bridge_says(OLD, words("as in [Image #3] here"));
     assert_eq!(unsent(&bench.model), Unsent::Unreadable);
     assert_eq!(bench.kept_in_a_moment(), [Some("as in  here".to_owned())]);
