@@ -330,16 +330,9 @@ const GO_ON: &str = "ja|bitte|nein|weiter|mach weiter|danke|passt|genau|gut|oui|
     没问题|谢谢|不|不用|繼續|請繼續|謝謝|はい|いいえ|続けて|続けてください|お願いします|ありがとう|네|아니요|계속|계속해|계속해줘|sí|sigue|continúa|adelante|gracias|\
     por favor|sim|obrigado|avanti|grazie";
 
-/// The starts of the marks that the client's prompt box puts in the place of pictures and of pasted text.
-const PLACEHOLDERS: [&str; 3] = ["[Image #", "[Pasted text #", "[...Truncated text #"];
-
 /// Reports whether a prompt only lets the agent continue, and is not a request that is worth a place in a handoff.
 fn says_nothing(prompt: &str) -> bool {
-    let parts = prompt.split(']').map(|part| {
-        let mut marks = PLACEHOLDERS.iter().filter_map(|mark| part.find(mark));
-        marks.next().map_or(part, |at| &part[..at])
-    });
-    let key = plain_key(&parts.collect::<Vec<_>>().join(" "));
+    let key = plain_key(&prompts::without_marks(prompt));
     let mut rest = key.as_str();
     // A number is a choice.
     while rest.contains(char::is_alphabetic) {

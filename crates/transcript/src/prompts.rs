@@ -9,6 +9,22 @@ use super::prose::looks_printed;
 /// The text that every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
 
+/// The starts of the marks that the client's prompt box puts in the place of long pastes and pictures.
+pub const BOX_MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
+
+/// Returns a prompt without the marks of what the box does not show.
+pub fn without_marks(prompt: &str) -> String {
+    let mut rest = prompt;
+    let mut words = String::with_capacity(prompt.len());
+    while let Some(start) = BOX_MARKS.iter().filter_map(|mark| rest.find(mark)).min() {
+        words.push_str(&rest[..start]);
+        rest = rest[start..]
+            .split_once(']')
+            .map_or("", |(_, behind)| behind);
+    }
+    words + rest
+}
+
 /// The prompts that pitstop types in an autonomous run, with `{task}` in place of a person's words.
 const RUN_PROMPTS: [&str; 3] = [
     include_str!("../../../assets/run/start.md"),

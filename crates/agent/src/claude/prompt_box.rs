@@ -20,6 +20,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthStr as _;
 
 use pitstop_base::clean;
+use pitstop_transcript::prompts::BOX_MARKS;
 
 /// One row of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,13 +109,10 @@ impl ShownPrompt {
     }
 }
 
-/// The beginnings of the marks that stand for more.
-const MORE: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
-
 /// Reports whether a part of the box's text is a mark that the client puts in the place of a long paste or an image. A mod is
 /// given the mark too (measured with 2.1.330).
 pub fn stands_for_more(text: &str) -> bool {
-    MORE.iter().any(|mark| text.contains(mark))
+    BOX_MARKS.iter().any(|mark| text.contains(mark))
 }
 
 /// A mark that the client puts in the place of a long paste: `[Pasted text #2 +5 lines]`, without the lines where there is one.
@@ -144,19 +142,6 @@ pub fn paste_marks(text: &str) -> impl Iterator<Item = PasteMark> {
             lines,
         })
     })
-}
-
-/// Returns the box's text without the marks that stand for more.
-pub fn without_marks(text: &str) -> String {
-    let mut rest = text;
-    let mut words = String::with_capacity(text.len());
-    while let Some(start) = MORE.iter().filter_map(|mark| rest.find(mark)).min() {
-        words.push_str(&rest[..start]);
-        rest = rest[start..]
-            .split_once(']')
-            .map_or("", |(_, behind)| behind);
-    }
-    words + rest
 }
 
 /// Reports whether this text in the box may be what has ended the client: a command, of which the first letters are enough, or one of
@@ -600,7 +585,7 @@ mod tests {
             ("[Pasted text #1 +11 lines]", ""),
             ("a[Pasted text #2]b[Image #3", "ab"),
         ] {
-            assert_eq!(without_marks(mark), words);
+            assert_eq!(pitstop_transcript::prompts::without_marks(mark), words);
             assert_eq!(draft(&[mark]).text(), None);
         }
         let end = ShownPrompt {

@@ -17,7 +17,7 @@ use pitstop_agent::{
     bridge::Link,
     claude::prompt_box::{self, PromptBox},
 };
-use pitstop_transcript::Tokens;
+use pitstop_transcript::{Tokens, prompts::without_marks};
 
 use crate::app::{
     effect::Effect,
@@ -362,7 +362,7 @@ fn expanded_text(model: &Model) -> Option<String> {
 
 /// Returns the words in the prompt box, without the marks of what cannot be known, such as images.
 pub(in crate::app) fn words_in_box(model: &Model) -> Option<String> {
-    expanded_text(model).map(|text| prompt_box::without_marks(&text))
+    expanded_text(model).map(|text| without_marks(&text))
 }
 
 /// Returns the prompts of a person's that wait for the agent, which works: they are gone if it ends.
