@@ -369,8 +369,11 @@ fn distinct(bytes: &[u8]) -> u32 {
 fn is_value(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let bare = lower.trim_matches(['*', '.', 'x', '-', '_']);
+    // `ghp_xxxxxxxxxxxx` only shows how a key begins.
+    let blanked = value.trim_end_matches(['*', 'x', 'X']).len() + 6 <= value.len();
     !value.is_empty()
         && !bare.is_empty()
+        && !blanked
         && !value.starts_with(['$', '<', '{', '%', '(', '[', '&'])
         && !value.contains(['…', '[', ']'])
         && !PLACEHOLDERS.contains(&lower.as_str())

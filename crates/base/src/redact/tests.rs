@@ -298,3 +298,16 @@ proptest! {
         prop_assert_eq!(redact(&once).into_owned(), once);
     }
 }
+
+#[test]
+fn a_key_that_only_shows_its_beginning_is_a_placeholder() {
+    for text in [
+        "export GITHUB_TOKEN=ghp_xxxxxxxxxxxx",
+        "OPENAI_API_KEY=sk-proj-XXXXXXXXXXXXXXXX",
+        "SLACK_TOKEN: xoxb-************",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+    let secret = "export GITHUB_TOKEN=ghp_4fQ9xxxx7Kd2";
+    assert_ne!(redact(secret), secret);
+}
