@@ -1,7 +1,7 @@
 //! The facts that a text names: files, identifiers of code, references (issues, commits, addresses). They are found by plain
 //! rules on words, the same for every language: a word is a run of the characters that names and paths are made of.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 /// The length in bytes of the shortest identifier that counts: shorter ones are words of any text.
 const SHORTEST_NAME: usize = 6;
@@ -389,6 +389,60 @@ pub fn names_in(text: &str) -> BTreeSet<&str> {
         }
     });
     names
+}
+
+/// The programs whose arguments are files, so that a word of theirs is one whatever letters and blanks it has.
+const FILE_PROGRAMS: &str = " add bat blame cat checkout chmod code cp diff du file head less ln ls more mv nano open \
+    restore rm show sort source stat tail tee touch uniq vi vim wc xdg-open ";
+
+/// The words in front of a program.
+const BEFORE_A_PROGRAM: &str = " command env exec git sudo time ";
+
+/// Returns the files of a shell line whose names have blanks or letters above ASCII, each with its place: what a program takes
+/// for a file, and the targets of redirections. Any other words in quotes may be a sentence.
+pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
+    let mut found = Vec::new();
+    let (mut word, mut start, mut quote) = (String::new(), 0, None);
+    let (mut program, mut is_target, mut is_document) = (None, false, false);
+    let mut signs = line.char_indices().chain([(line.len(), '\n')]).peekable();
+    while let Some((at, sign)) = signs.next() {
+        if word.is_empty() && quote.is_none() {
+            start = at;
+        }
+        match (quote, sign) {
+            (Some(mark), _) if mark == sign => quote = None,
+            (None, '"' | '\'') => quote = Some(sign),
+            (None, '\\') => word.extend(signs.next().map(|(_, sign)| sign)),
+            (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') => {
+                let name = std::mem::take(&mut word);
+                let is_among = |list: &str| list.contains(&format!(" {name} "));
+                let takes_files = is_target || program == Some(true);
+                let is_special = name.contains(' ') || !name.is_ascii();
+                if is_special && takes_files && !name.contains(['$', '*', '`']) && is_file(&name) {
+                    found.push((start..at, name));
+                    is_target = false;
+                } else if is_target && !name.is_empty() {
+                    is_target = false;
+                } else if program.is_none()
+                    && !(name.is_empty() || name.contains('=') || is_among(BEFORE_A_PROGRAM))
+                {
+                    program = Some(is_among(FILE_PROGRAMS));
+                }
+                match sign {
+                    '\n' if is_document => break,
+                    ';' | '&' | '|' | '(' | '\n' => program = None,
+                    '<' | '>' => {
+                        // The lines of a document in the command are not commands.
+                        is_document |= line[at..].starts_with("<<");
+                        is_target = true;
+                    }
+                    _ => {}
+                }
+            }
+            _ => word.push(sign),
+        }
+    }
+    found
 }
 
 /// The commands that only set the shell up for the next one.

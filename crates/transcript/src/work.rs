@@ -350,7 +350,12 @@ impl Work {
                 call.file = Some(path);
             }
             ("Bash" | "PowerShell", None) => {
-                self.note_mentions(text("command"), worth::RUN, None);
+                let mut rest = text("command").to_owned();
+                for (place, file) in facts::shell_files(text("command")).into_iter().rev() {
+                    self.mention_path(&file, worth::RUN);
+                    rest.replace_range(place, " ");
+                }
+                self.note_mentions(&rest, worth::RUN, None);
                 call.is_new = !command.is_empty() && self.note_command(&call.name);
             }
             ("Grep" | "Glob", None) => {
@@ -605,16 +610,7 @@ impl Work {
         for fact in all {
             match fact {
                 Fact::Name(name) => drop(self.note_name(name, by, home)),
-                Fact::File(path) => {
-                    let path = self.places.relative_path(path);
-                    // The work is seldom about a file outside of the project.
-                    let by = if path.starts_with('/') || path.starts_with("../") {
-                        by / 8.0
-                    } else {
-                        by / 2.0
-                    };
-                    self.mention_file(&path, by);
-                }
+                Fact::File(path) => self.mention_path(path, by),
                 Fact::Reference(reference) => {
                     let worth = self.references.entry(reference.to_owned()).or_default();
                     worth.gain(self.blocks, by);
@@ -643,6 +639,14 @@ impl Work {
             entry.homes.truncate(HOMES);
         }
         is_new
+    }
+
+    /// Counts a mention of the file at a path as a text has it.
+    fn mention_path(&mut self, path: &str, by: f64) {
+        let path = self.places.relative_path(path);
+        // The work is seldom about a file outside of the project.
+        let is_outside = path.starts_with('/') || path.starts_with("../");
+        self.mention_file(&path, by / if is_outside { 8.0 } else { 2.0 });
     }
 
     /// Counts a mention of a file in a text: a bare name, or the end of a path with a blank, is short for the file that was met last

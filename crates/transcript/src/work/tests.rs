@@ -666,3 +666,52 @@ fn the_line_that_tells_what_went_wrong_is_found_in_the_human_s_language() {
         assert_eq!(report.last_failure.unwrap_or_default().lines, [line]);
     }
 }
+
+#[test]
+fn a_file_of_a_shell_line_is_named_whole_whatever_is_in_its_name() {
+    for (line, names) in [
+        (
+            "cat \"new file.txt\" | grep a.rs",
+            &["new file.txt", "a.rs"][..],
+        ),
+        (
+            "head -5 docs/my\\ notes/first\\ draft.md",
+            &["docs/my notes/first draft.md"],
+        ),
+        ("cd x && cp 'Übersicht Q3.csv' out/", &["Übersicht Q3.csv"]),
+        (
+            "cat 设计.md; wc -l \"итог года.md\"",
+            &["итог года.md", "设计.md"],
+        ),
+        (
+            "sudo git mv \"old name.rs\" 'new name.rs'",
+            &["new name.rs", "old name.rs"],
+        ),
+        ("make 2> 'build log.txt'", &["build log.txt"]),
+        (
+            "cat > \"a b.md\" <<'EOF'\ncat 'c d.md'\nEOF",
+            &["a b.md", "d.md"],
+        ),
+        // A sentence is no file.
+        (
+            "git commit -m \"fix parser.rs\" && echo 'see it.md'",
+            &["it.md", "parser.rs"],
+        ),
+        (
+            "bash -c \"cat file.txt\" && cat \"$HOME/a b.md\"",
+            &["b.md", "file.txt"],
+        ),
+    ] {
+        let mut work = Work::default();
+        work.take_record(&call("1", "Bash", &json!({"command": line})));
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        assert_eq!(paths(&work), names, "{line}");
+    }
+    // The bare name in a later text means the same file.
+    let report = work(&[
+        call("1", "Bash", &json!({"command": "cat 'new file.txt'"})),
+        said("I have read file.txt."),
+    ]);
+    assert_eq!(report.files.len(), 1, "{report:?}");
+}
