@@ -95,10 +95,29 @@ enum Outcome {
 }
 
 impl Outcome {
+    /// Returns the outcome of a call that did not run, or not to its end.
+    const fn of_denial(denial: Denial<'_>) -> Self {
+        match denial {
+            Denial::Refused(_) => Self::Refused,
+            Denial::Blocked(_) => Self::Blocked,
+            Denial::Stopped => Self::Stopped,
+            Denial::Skipped => Self::Skipped,
+            Denial::Cut => Self::Cut,
+        }
+    }
+
     /// Returns the words for it; none for what was said.
     fn words(self) -> &'static str {
         let found = OUTCOMES.iter().find(|(outcome, _)| *outcome == self);
         found.map_or("", |(_, words)| words)
+    }
+
+    /// Returns the words for it with the first line of a reason, if there is one.
+    fn line_with(self, why: &str) -> String {
+        match why.lines().next().unwrap_or_default().trim() {
+            "" => self.words().to_owned(),
+            why => format!("{}: {why}", self.words()),
+        }
     }
 
     /// Reads the words for an outcome.
@@ -107,6 +126,21 @@ impl Outcome {
         let found = OUTCOMES.iter().find(|(_, known)| *known == words);
         found.map(|(outcome, _)| *outcome)
     }
+}
+
+/// Returns the line by which a call is known that was refused or not allowed, for this reason; none for any other denial.
+pub(crate) fn denied_line(denial: Denial<'_>, why: &str) -> Option<String> {
+    matches!(denial, Denial::Refused(_) | Denial::Blocked(_))
+        .then(|| Outcome::of_denial(denial).line_with(why))
+}
+
+/// Returns the reason in the line of a call that was refused or not allowed; none in any other line.
+pub fn denial_reason(line: &str) -> Option<&str> {
+    let mut words = [Outcome::Refused, Outcome::Blocked]
+        .map(Outcome::words)
+        .into_iter();
+    let rest = words.find_map(|words| line.strip_prefix(words))?;
+    (rest.is_empty() || rest.starts_with(": ")).then(|| rest.trim_start_matches(": "))
 }
 
 /// Reports whether a line of a step, without its indent, is the one with the outcome.
@@ -154,27 +188,37 @@ impl Step {
         self.outcome == Outcome::Open
     }
 
+    /// Reports whether it is the call of a shell.
+    pub(crate) fn is_command(&self) -> bool {
+        self.head.starts_with(RAN)
+    }
+
     /// Reports whether it is a call that has worked and asked for the same as the other one.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
         let same = self.head == other.head && self.input == other.input;
         self.outcome == Outcome::Worked && same
     }
 
-    /// Returns the shell command that it ran, in one line, whether that failed, and its output; none if the command was cut.
-    pub fn shell_command(&self) -> Option<(String, bool, &[String])> {
-        let ended = matches!(self.outcome, Outcome::Worked | Outcome::Failed);
-        let first = self.head.strip_prefix(RAN).filter(|_| ended)?;
+    /// Returns the shell command that it ran, or another call that went wrong, in one line, whether it went wrong, and what its
+    /// output told; none if the command was cut.
+    pub(crate) fn ended_call(&self) -> Option<(String, bool, String)> {
+        let output = match self.outcome {
+            Outcome::Worked | Outcome::Failed => self.output.join("\n"),
+            Outcome::Refused | Outcome::Blocked => {
+                let why = self.output.first().map_or("", String::as_str);
+                self.outcome.line_with(why)
+            }
+            _ => return None,
+        };
+        let went_wrong = self.outcome != Outcome::Worked;
+        let Some(first) = self.head.strip_prefix(RAN) else {
+            return went_wrong.then(|| (self.head.clone(), true, output));
+        };
         let lines = self.input.iter().map(|line| line.trim());
         let lines = lines.filter(|line| *line != IN_BACKGROUND);
         let lines: Vec<&str> = std::iter::once(first).chain(lines).collect();
         let is_whole = !lines.iter().any(|line| line.starts_with('…'));
-        is_whole.then(|| {
-            (
-                lines.join(" "),
-                self.outcome == Outcome::Failed,
-                &*self.output,
-            )
-        })
+        is_whole.then(|| (lines.join(" "), went_wrong, output))
     }
 
     /// Returns the step as lines of the handoff, with [`SAID_BELOW`] in place of lines in `said`; its own lines are added there.
@@ -277,12 +321,19 @@ impl Steps {
         }
     }
 
-    /// Notes that a tool was called; `file` is the file that it is about, as the handoff names it.
-    pub fn begin_call(&mut self, id: &str, tool: &str, input: &Value, file: Option<&str>) {
+    /// Notes that a tool was called, and returns the first line of its step; `file` is the file that it is about, as the handoff
+    /// names it.
+    pub fn begin_call(
+        &mut self,
+        id: &str,
+        tool: &str,
+        input: &Value,
+        file: Option<&str>,
+    ) -> Option<String> {
         // The to-do list, the plan and the notes of pitstop's own tools have sections of their own.
         let is_kept = is_todo_tool(tool) || tool == "ExitPlanMode" || tool.starts_with(OWN_TOOLS);
         if tool.is_empty() || is_kept {
-            return;
+            return None;
         }
         let mut lines = describe_call(tool, input, file).into_iter();
         let step = Step {
@@ -291,7 +342,9 @@ impl Steps {
             outcome: Outcome::Open,
             output: Vec::new(),
         };
+        let head = step.head.clone();
         self.push(id, step);
+        Some(head)
     }
 
     /// Notes the outcome of a call, and the line of its file at which it ended. The output of one that worked is shown only if
@@ -325,13 +378,7 @@ impl Steps {
         let Some(step) = find_open(&mut self.steps, id) else {
             return;
         };
-        step.outcome = match denial {
-            Denial::Refused(_) => Outcome::Refused,
-            Denial::Blocked(_) => Outcome::Blocked,
-            Denial::Stopped => Outcome::Stopped,
-            Denial::Skipped => Outcome::Skipped,
-            Denial::Cut => Outcome::Cut,
-        };
+        step.outcome = Outcome::of_denial(denial);
         step.output = both_ends(&lines_of(why).collect::<Vec<_>>(), OUTPUT_CAP);
         self.bytes += step.output.iter().map(String::len).sum::<usize>();
         self.forget_oldest();

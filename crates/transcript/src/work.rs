@@ -27,7 +27,7 @@ use super::{
     facts::{self, AND, Fact, each_fact, plain_command},
     human::{by_a_human, chosen_answers},
     prompts,
-    steps::{Step, Steps, cut_in_the_middle},
+    steps::{Step, Steps, cut_in_the_middle, denied_line},
     waiting::Waiting,
     words::{clipped, on_one_line, without_signals},
 };
@@ -93,6 +93,16 @@ const OWN_ARGUMENTS: [&str; 7] = [
     "subagent_type",
 ];
 
+/// The tools whose calls cannot be named by what they were called with: ids, or questions to the human.
+const UNNAMED_TOOLS: [&str; 6] = [
+    "AskUserQuestion",
+    "BashOutput",
+    "KillBash",
+    "KillShell",
+    "TaskOutput",
+    "TaskStop",
+];
+
 /// The directory of the client's files with the output of background work, and their ending.
 const OUTPUTS: [&str; 2] = ["/tasks/", ".output"];
 
@@ -136,7 +146,7 @@ pub struct WorkAtHand {
     pub commands: Vec<String>,
     /// The last failure, if the call has not worked since.
     pub last_failure: Option<Failure>,
-    /// The earlier failures, the latest first; the last failure is not among them.
+    /// The earlier failures and the calls that were not allowed, the latest first; the last failure is not among them.
     pub tried: Vec<Failure>,
     /// The latest plan: the list of what the assistant wanted to do, in its own words.
     pub plan: Option<String>,
@@ -304,22 +314,12 @@ impl Work {
         let input = &redact::value(&block["input"]);
         let tool = block["name"].as_str().unwrap_or_default();
         let text = |key: &str| input[key].as_str().unwrap_or_default();
-        let named = ["file_path", "notebook_path"]
-            .into_iter()
-            .find_map(|key| input[key].as_str());
-        // Tools of MCP servers name their file in other ways.
-        let others = ["path", "relative_path", "filePath"].into_iter();
-        let of_others = || {
-            let mut paths = others.filter_map(|key| input[key].as_str());
-            paths.find(|path| tool.starts_with("mcp__") && facts::is_file(path))
-        };
-        let file = named
-            .or_else(of_others)
-            .map(|path| self.places.relative_path(path));
+        let file = file_of_call(tool, input).map(|path| self.places.relative_path(path));
         let command = on_one_line(text("command"));
         let id = block["id"].as_str();
         let shown = file.as_deref().map(|path| self.places.shown_path(path));
-        self.steps
+        let step = self
+            .steps
             .begin_call(id.unwrap_or_default(), tool, input, shown.as_deref());
         self.is_in_turn |= !tool.is_empty();
         let mut call = match &file {
@@ -373,7 +373,13 @@ impl Work {
                 }
                 self.mention_all(input, None);
             }
-            _ => self.mention_all(input, None),
+            _ => {
+                if let Some(step) = step.filter(|_| !UNNAMED_TOOLS.contains(&tool)) {
+                    call.key = format!("{tool} {input}");
+                    call.name = cut_in_the_middle(&step, COMMAND_CAP);
+                }
+                self.mention_all(input, None);
+            }
         }
         if let Some(id) = id {
             self.calls.insert(id, call);
@@ -514,6 +520,10 @@ impl Work {
             _ => {}
         }
         self.take_back(&call);
+        let line = denied_line(denial, &why).filter(|_| !call.key.is_empty());
+        if let Some(line) = line {
+            self.record_outcome(&call, true, &line);
+        }
     }
 
     /// Forgets what only a call that did not run has brought in.
@@ -619,6 +629,14 @@ impl Work {
         }
     }
 
+    /// Counts a mention of the file at a path as a text has it.
+    fn mention_path(&mut self, path: &str, by: f64) {
+        let path = self.places.relative_path(path);
+        // The work is seldom about a file outside of the project.
+        let is_outside = path.starts_with('/') || path.starts_with("../");
+        self.mention_file(&path, by / if is_outside { 8.0 } else { 2.0 });
+    }
+
     /// Counts a mention of an identifier; returns whether it was not known.
     fn note_name(&mut self, name: &str, by: f64, home: Option<&str>) -> bool {
         let is_new = !self.names.contains_key(name);
@@ -639,14 +657,6 @@ impl Work {
             entry.homes.truncate(HOMES);
         }
         is_new
-    }
-
-    /// Counts a mention of the file at a path as a text has it.
-    fn mention_path(&mut self, path: &str, by: f64) {
-        let path = self.places.relative_path(path);
-        // The work is seldom about a file outside of the project.
-        let is_outside = path.starts_with('/') || path.starts_with("../");
-        self.mention_file(&path, by / if is_outside { 8.0 } else { 2.0 });
     }
 
     /// Counts a mention of a file in a text: a bare name, or the end of a path with a blank, is short for the file that was met last
@@ -699,3 +709,13 @@ impl Work {
 
 #[cfg(test)]
 mod tests;
+
+/// Returns the path of the file that a call is about; tools of MCP servers name theirs in other ways.
+fn file_of_call<'a>(tool: &str, input: &'a Value) -> Option<&'a str> {
+    let mut own = ["file_path", "notebook_path"].iter();
+    let others = ["path", "relative_path", "filePath"].iter();
+    let mut others = others.filter_map(|key| input[*key].as_str());
+    let is_file = |path: &&str| tool.starts_with("mcp__") && facts::is_file(path);
+    own.find_map(|key| input[*key].as_str())
+        .or_else(|| others.find(is_file))
+}

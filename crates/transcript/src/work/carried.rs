@@ -8,7 +8,7 @@ use super::{
 use crate::{
     facts::{self, plain_command},
     human::section_lines,
-    steps::cut_in_the_middle,
+    steps::{cut_in_the_middle, denial_reason},
     words::clipped,
 };
 
@@ -28,14 +28,16 @@ impl Work {
         self.carry_failures(handoff);
         // A command among the steps is not in the list of commands.
         for step in self.steps.carry_over(handoff) {
-            if let Some((line, failed, output)) = step.shell_command() {
+            if let Some((line, failed, output)) = step.ended_call() {
                 let call = Call {
                     key: plain_command(&line),
                     name: cut_in_the_middle(&line, COMMAND_CAP),
                     ..Call::default()
                 };
-                self.note_command(&call.name);
-                self.record_outcome(&call, failed, &output.join("\n"));
+                if step.is_command() && denial_reason(&output).is_none() {
+                    self.note_command(&call.name);
+                }
+                self.record_outcome(&call, failed, &output);
             }
         }
         if self.plan.is_none() {

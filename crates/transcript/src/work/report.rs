@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{BRANCH, FileAtHand, WORDS_CAP, Work, WorkAtHand, worth::rank_entries};
 use crate::{
     facts::{AND, plain_command},
+    steps::denial_reason,
     words::clipped,
 };
 
@@ -65,23 +66,23 @@ impl Work {
         }
         let known = rank_entries(&self.references, now, |worth| *worth, REFERENCES);
         references.extend(known.into_iter().map(|(reference, _)| reference.clone()));
-        let mut failures = self.failures.iter().rev().map(|(_, failure)| failure);
-        let last_failure = self.failures.back().map(|(_, failure)| failure);
-        let last_failure = last_failure.filter(|one| !one.worked_later).cloned();
-        if last_failure.is_some() {
-            failures.next();
-        }
+        let failures = self.failures.iter().rev().map(|(_, failure)| failure);
+        // A call that was not allowed is no failure, but the next session must not try it again.
+        let is_denied =
+            |one: &super::Failure| one.lines.iter().any(|line| denial_reason(line).is_some());
+        let last_failure = failures.clone().find(|one| !is_denied(one));
+        let last_failure = last_failure.filter(|one| !one.worked_later);
         WorkAtHand {
             files,
             names: free,
             references,
             commands: self.latest_commands(),
-            last_failure,
             tried: failures
-                .filter(|one| !one.worked_later)
+                .filter(|one| !one.worked_later && Some(*one) != last_failure)
                 .take(SHOWN_FAILURES)
                 .cloned()
                 .collect(),
+            last_failure: last_failure.cloned(),
             plan: self.plan.clone(),
             last_words: self.last_words(),
             steps: self.steps.list(),

@@ -2,6 +2,7 @@ use super::{
     report::{FILES, FREE_NAMES},
     *,
 };
+use crate::steps::denial_reason;
 use serde_json::json;
 
 fn call(id: &str, tool: &str, input: &Value) -> Value {
@@ -405,9 +406,14 @@ fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
             steps: left.steps.clone(),
             references: left.references.clone(),
             is_in_turn: true,
+            tried: left.tried.clone(),
             ..WorkAtHand::default()
         };
         assert_eq!(left, nothing, "{text}");
+        // The next session must not ask for it again.
+        let told = left.tried.first().map_or("", |one| one.lines[0].as_str());
+        let is_told = ["Refused", "Blocked"].contains(&outcome);
+        assert_eq!(denial_reason(told).is_some(), is_told, "{text}: {told}");
     }
     let running = format!(
         "{UNWANTED} Correction to the text above: this call was stopped while running, not refused."
@@ -714,4 +720,81 @@ fn a_file_of_a_shell_line_is_named_whole_whatever_is_in_its_name() {
         said("I have read file.txt."),
     ]);
     assert_eq!(report.files.len(), 1, "{report:?}");
+}
+
+#[test]
+fn a_call_without_a_file_that_failed_is_the_last_failure_until_it_works() {
+    for (tool, input, name) in [
+        (
+            "mcp__tracker__search",
+            json!({"query": "crash"}),
+            "mcp__tracker__search crash",
+        ),
+        (
+            "WebFetch",
+            json!({"url": "https://a.example/x"}),
+            "WebFetch https://a.example/x",
+        ),
+        ("Skill", json!({"skill": "deploy"}), "Skill deploy"),
+    ] {
+        let failed = [
+            call("1", tool, &input),
+            result("1", "timed out", true, &Value::Null),
+        ];
+        let report = work(&failed);
+        assert_eq!(
+            report.last_failure.map(|one| one.call).as_deref(),
+            Some(name)
+        );
+        let worked = [
+            call("2", tool, &input),
+            result("2", "3 hits", false, &Value::Null),
+        ];
+        let report = work(&[failed, worked].concat());
+        assert!(report.last_failure.is_none() && report.tried.is_empty());
+    }
+}
+
+#[test]
+fn a_call_that_was_not_allowed_is_told_after_reboots_and_until_it_is_allowed() {
+    let push = json!({"command": "git push --force"});
+    let mut end = result(
+        "1",
+        "Permission to use Bash has been denied.",
+        true,
+        &Value::Null,
+    );
+    end["toolDenialKind"] = "permission-rule".into();
+    let failed = [
+        call("0", "Bash", &json!({"command": "make"})),
+        result("0", "error: x", true, &Value::Null),
+    ];
+    let report = work(&[&failed[..], &[call("1", "Bash", &push), end]].concat());
+    assert_eq!(
+        report.last_failure.as_ref().map(|one| one.call.as_str()),
+        Some("make")
+    );
+    assert_eq!(report.tried[0].call, "git push --force");
+    let line = "not allowed: Permission to use Bash has been denied.";
+    assert_eq!(report.tried[0].lines, [line]);
+    // As a list and as a step of the handoff.
+    let list = format!("{TRIED_HEADING}\n\n- `git push --force`: {line}\n");
+    let step = "## Last steps\n\n```\n$ git push --force\n  not allowed:\n    Permission to use Bash has been denied.\n```\n";
+    for section in [list.as_str(), step] {
+        let handoff =
+            format!("pitstop handoff \u{b7} r \u{b7} iteration 1 \u{b7} 0a1b2c3d\n\n{section}");
+        let human = json!({"type": "user", "message": {"content": handoff}});
+        let report = work(std::slice::from_ref(&human));
+        assert!(
+            report.last_failure.is_none() && report.commands.is_empty(),
+            "{report:?}"
+        );
+        assert_eq!(report.tried[0].lines, [line]);
+        let allowed = [
+            human,
+            call("2", "Bash", &push),
+            result("2", "ok", false, &Value::Null),
+        ];
+        assert!(work(&allowed).tried.is_empty());
+    }
 }
