@@ -24,7 +24,7 @@ use pitstop_transcript::{
 };
 
 /// The heading before which sections are added.
-const CLOSING_HEADING: &str = "## Carry on";
+pub(super) const CLOSING_HEADING: &str = "## Carry on";
 
 /// A kind of fact.
 #[derive(

@@ -15,6 +15,7 @@
 
 use std::borrow::Cow;
 
+use super::check::CLOSING_HEADING;
 use super::summary::evidence::{Claim, Sought, each_claim, plain_text};
 use pitstop_transcript::{
     human::{
@@ -23,7 +24,7 @@ use pitstop_transcript::{
     },
     prompts,
     record::{Splitter, parsed_records},
-    steps::{IN_BACKGROUND, STEPS_HEADING, is_outcome},
+    steps::{IN_BACKGROUND, STEPS_HEADING, denial_reason, is_outcome},
     words::Fences,
     work::{PLAN_HEADING, REFUSED_PLAN},
 };
@@ -273,6 +274,8 @@ fn add_call(text: &str, claims: &mut Vec<Claim>) {
         let placed = placed.filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
         let file = placed.map_or(file, |(file, _)| file);
         claims.push(Claim::Word(file.to_owned()));
+    } else if is_tool && rest.contains(CUT) {
+        add_text(rest, claims);
     } else if is_tool && !rest.is_empty() {
         claims.push(Claim::Either(plain_text(text), plain_text(rest)));
     } else {
@@ -309,7 +312,7 @@ fn add_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
         "## Modified files" => add_modified(item, claims),
         "## Tried and did not work" => {
             if let Some((_, why)) = item.split_once("`: ") {
-                add_text(why, claims);
+                add_text(denial_reason(why).unwrap_or(why), claims);
             }
         }
         "## Git" => {
@@ -332,6 +335,9 @@ fn add_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
     for code in quoted_texts(line, '`').filter(|code| code.contains(' ')) {
         add_call(code, claims);
     }
+    // What the closing words quote is whole in the sections of the objective and the next step.
+    let is_closing = heading == CLOSING_HEADING && line.starts_with("Carry on with ");
+    let line = if is_closing { "" } else { line };
     for said in quoted_texts(line, '"').filter(|said| said.split_whitespace().count() > 2) {
         add_text(said, claims);
     }
@@ -358,9 +364,14 @@ fn add_test(item: &str, claims: &mut Vec<Claim>) {
     let placed = name.rsplit_once(" in ");
     let placed = placed.filter(|(_, place)| !place.contains(' '));
     let name = placed.map_or(name, |(name, _)| name);
-    // The form `package TestName` or `crate module::name`.
-    let of_package = name.split_once(' ').filter(|(_, test)| {
-        !test.contains(' ') && (test.contains("::") || test.starts_with("Test"))
+    // The form `package TestName`, `package.TestName` or `crate module::name`.
+    let go = ["Test", "Fuzz", "Example"];
+    let mut marks = go.iter().filter_map(|go| name.find(&format!(".{go}")));
+    let at = name.find(' ').or_else(|| marks.next());
+    let of_package = at.map(|at| (&name[..at], &name[at + 1..]));
+    let of_package = of_package.filter(|(_, test)| {
+        let is_go = go.iter().any(|go| test.starts_with(go));
+        !test.contains(' ') && (test.contains("::") || is_go)
     });
     match of_package {
         Some((package, test)) => {
@@ -566,6 +577,7 @@ mod tests {
                 "- tests/test_a.py::test_all in sub (passed before)",
             ),
             ("## Failing tests", "- core TestInvented"),
+            ("## Failing tests", "- example.com/core.TestInvented"),
             (
                 "## Failing tests",
                 "- fixed in the last run: renders the footer",
@@ -601,6 +613,46 @@ mod tests {
             assert_eq!((found[0].line, &*found[0].text), (number, line.trim()));
             assert!(!found[0].claims.is_empty());
         }
+    }
+
+    #[test]
+    fn a_claim_in_a_form_of_our_own_is_looked_for_without_it() {
+        for (heading, line, count) in [
+            ("## Failing tests", "- topic.TestCase/one", 1),
+            ("## Failing tests", "- error.Testing", 1),
+            (
+                "## Tried and did not work",
+                "- `git push`: not allowed: I run its tests first.",
+                0,
+            ),
+            (
+                "## Tried and did not work",
+                "- `git push`: refused by the human",
+                0,
+            ),
+            (
+                "## Tried and did not work",
+                "- `git push`: not allowed: never heard",
+                1,
+            ),
+            (
+                "## Carry on",
+                "Carry on with \"a task in code, without its marks\".",
+                0,
+            ),
+            (STEPS_HEADING, "mcp__x__run I run … its tests first.", 0),
+            (STEPS_HEADING, "mcp__x__run I run … its examples first.", 1),
+        ] {
+            let (text, _) = edited(heading, line);
+            let found = unfounded(&text);
+            assert_eq!(found.len(), count, "{line}: {found:?}");
+        }
+        let handoff =
+            "pitstop handoff · r · iteration 1 · 0\n\n## Failing tests\n\n- example.com/x.TestAdds";
+        let mut claims = Claims::of_handoff(handoff);
+        let record = json!({"type": "user", "message": {"content": "--- FAIL: TestAdds (0.00s)\nFAIL\texample.com/x\t0.1s"}});
+        claims.push(format!("{record}\n").as_bytes());
+        assert_eq!(claims.into_unfounded(), []);
     }
 
     #[test]
