@@ -1,7 +1,9 @@
 //! The facts that a text names: files, identifiers of code, references (issues, commits, addresses). They are found by plain
 //! rules on words, the same for every language: a word is a run of the characters that names and paths are made of.
 
-use std::{collections::BTreeSet, ops::Range};
+use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
+
+use super::words::is_among;
 
 /// The length in bytes of the shortest identifier that counts: shorter ones are words of any text.
 const SHORTEST_NAME: usize = 6;
@@ -10,138 +12,27 @@ const SHORTEST_NAME: usize = 6;
 const LONGEST: usize = 400;
 
 /// The names of files that have no ending, or one that other words have too.
-const WHOLE_NAMES: [&str; 16] = [
-    "BUILD.bazel",
-    "Brewfile",
-    "Containerfile",
-    "Dockerfile",
-    "Gemfile",
-    "Jenkinsfile",
-    "Justfile",
-    "Makefile",
-    "Pipfile",
-    "Procfile",
-    "Rakefile",
-    "Vagrantfile",
-    "go.mod",
-    "go.sum",
-    "justfile",
-    "py.typed",
-];
+const WHOLE_NAMES: &str = "BUILD.bazel|Brewfile|Containerfile|Dockerfile|Gemfile|Jenkinsfile|Justfile|Makefile|Pipfile|Procfile|\
+    Rakefile|Vagrantfile|go.mod|go.sum|justfile|py.typed";
 
 /// The products whose names look like files, in small letters, without `.js`.
-const PRODUCTS: [&str; 18] = [
-    "alpine", "angular", "backbone", "chart", "d3", "day", "discord", "ember", "express", "moment",
-    "nest", "next", "node", "nuxt", "react", "solid", "three", "vue",
-];
+const PRODUCTS: &str = "alpine|angular|backbone|chart|d3|day|discord|ember|express|moment|nest|next|node|nuxt|react|solid|three|vue";
 
 /// The prefixes of a number that do not name an issue tracker, in small letters: `UTF-8`, `SHA-256`.
-const STANDARDS: [&str; 16] = [
-    "aes", "ansi", "ascii", "base", "cp", "ecma", "gpt", "http", "ieee", "iso", "md", "rfc", "rsa",
-    "sha", "ucs", "utf",
-];
+const STANDARDS: &str = "aes|ansi|ascii|base|cp|ecma|gpt|http|ieee|iso|md|rfc|rsa|sha|ucs|utf";
 
 /// The short words with digits in them that are not ids: `linux-x64`, `test-e2e`.
-const MIXED: [&str; 27] = [
-    "a11y", "amd64", "arm64", "armv7", "b64", "e2e", "es2020", "es2022", "es6", "h264", "http2",
-    "i18n", "i386", "i686", "ipv4", "ipv6", "k8s", "l10n", "md5", "mp3", "mp4", "oauth2", "s390x",
-    "utf8", "win32", "x64", "x86",
-];
+const MIXED: &str = "a11y|amd64|arm64|armv7|b64|e2e|es2020|es2022|es6|h264|http2|i18n|i386|i686|ipv4|ipv6|k8s|l10n|md5|mp3|mp4|\
+    oauth2|s390x|utf8|win32|x64|x86";
 
 /// The endings by which a bare word, without a directory, is taken for a file.
-const ENDINGS: [&str; 91] = [
-    "astro",
-    "bat",
-    "bzl",
-    "c",
-    "cc",
-    "cfg",
-    "cjs",
-    "clj",
-    "cljs",
-    "cmake",
-    "conf",
-    "cpp",
-    "cs",
-    "csproj",
-    "css",
-    "csv",
-    "cts",
-    "dart",
-    "dockerfile",
-    "eex",
-    "elm",
-    "erl",
-    "ex",
-    "exs",
-    "fsx",
-    "go",
-    "gql",
-    "gradle",
-    "graphql",
-    "groovy",
-    "h",
-    "hcl",
-    "heex",
-    "hpp",
-    "hs",
-    "htm",
-    "html",
-    "ini",
-    "ipynb",
-    "java",
-    "jl",
-    "js",
-    "json",
-    "jsonl",
-    "jsx",
-    "kt",
-    "kts",
-    "lock",
-    "lua",
-    "md",
-    "mdx",
-    "mjs",
-    "mk",
-    "ml",
-    "mli",
-    "mts",
-    "nim",
-    "nix",
-    "php",
-    "pl",
-    "prisma",
-    "proto",
-    "ps1",
-    "py",
-    "pyi",
-    "rb",
-    "rs",
-    "rst",
-    "sass",
-    "scala",
-    "scss",
-    "sh",
-    "sln",
-    "sol",
-    "sql",
-    "svelte",
-    "svg",
-    "swift",
-    "tex",
-    "tf",
-    "tfvars",
-    "toml",
-    "ts",
-    "tsx",
-    "txt",
-    "vue",
-    "xml",
-    "yaml",
-    "yml",
-    "zig",
-    "zsh",
-];
+static ENDINGS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let all = "astro|bat|bzl|c|cc|cfg|cjs|clj|cljs|cmake|conf|cpp|cs|csproj|css|csv|cts|dart|dockerfile|eex|elm|erl|ex|exs|\
+    fsx|go|gql|gradle|graphql|groovy|h|hcl|heex|hpp|hs|htm|html|ini|ipynb|java|jl|js|json|jsonl|jsx|kt|kts|lock|\
+    lua|md|mdx|mjs|mk|ml|mli|mts|nim|nix|php|pl|prisma|proto|ps1|py|pyi|rb|rs|rst|sass|scala|scss|sh|sln|sol|\
+    sql|svelte|svg|swift|tex|tf|tfvars|toml|ts|tsx|txt|vue|xml|yaml|yml|zig|zsh";
+    all.split('|').collect()
+});
 
 /// A fact that a text names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -270,13 +161,13 @@ fn each_of_piece<'a>(piece: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
 /// Reports whether a piece is a path with an ending, or a bare file name with an ending of the list.
 pub fn is_file(piece: &str) -> bool {
     let name = piece.rsplit('/').next().unwrap_or(piece);
-    if WHOLE_NAMES.contains(&name) {
+    if is_among(WHOLE_NAMES, name) {
         return !piece.contains("//");
     }
     let Some((stem, ending)) = name.rsplit_once('.') else {
         return false;
     };
-    let is_product = ending == "js" && PRODUCTS.contains(&stem.to_ascii_lowercase().as_str());
+    let is_product = ending == "js" && is_among(PRODUCTS, &stem.to_ascii_lowercase());
     if is_product && !piece.contains('/') || matches!(stem, "self" | "this") {
         return false;
     }
@@ -360,7 +251,7 @@ fn is_issue(word: &str) -> bool {
     let letters = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphabetic());
     let upper = prefix.bytes().all(|byte| byte.is_ascii_uppercase());
     if upper && (2..=10).contains(&prefix.len()) && letters(prefix) {
-        let standard = STANDARDS.contains(&prefix.to_ascii_lowercase().as_str());
+        let standard = is_among(STANDARDS, &prefix.to_ascii_lowercase());
         return is_number(rest) && rest.len() <= 6 && !standard;
     }
     let prefix_is_plain =
@@ -377,7 +268,7 @@ fn is_issue(word: &str) -> bool {
         && id.len() >= 3
         && id.bytes().any(|b| b.is_ascii_digit())
         && id.bytes().any(|b| b.is_ascii_lowercase());
-    prefix_is_plain && id_is_short && !is_version && (numbered || mixed) && !MIXED.contains(&id)
+    prefix_is_plain && id_is_short && !is_version && (numbered || mixed) && !is_among(MIXED, id)
 }
 
 /// Returns the identifiers of a text, each once.
@@ -392,11 +283,11 @@ pub fn names_in(text: &str) -> BTreeSet<&str> {
 }
 
 /// The programs whose arguments are files, so that a word of theirs is one whatever letters and blanks it has.
-const FILE_PROGRAMS: &str = " add bat blame cat checkout chmod code cp diff du file head less ln ls more mv nano open \
-    restore rm show sort source stat tail tee touch uniq vi vim wc xdg-open ";
+const FILE_PROGRAMS: &str = "add|bat|blame|cat|checkout|chmod|code|cp|diff|du|file|head|less|ln|ls|more|mv|nano|open|restore|rm|\
+    show|sort|source|stat|tail|tee|touch|uniq|vi|vim|wc|xdg-open";
 
 /// The words in front of a program.
-const BEFORE_A_PROGRAM: &str = " command env exec git sudo time ";
+const BEFORE_A_PROGRAM: &str = "command|env|exec|git|sudo|time";
 
 /// Returns the files of a shell line whose names have blanks or letters above ASCII, each with its place: what a program takes
 /// for a file, and the targets of redirections. Any other words in quotes may be a sentence.
@@ -415,7 +306,6 @@ pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
             (None, '\\') => word.extend(signs.next().map(|(_, sign)| sign)),
             (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') => {
                 let name = std::mem::take(&mut word);
-                let is_among = |list: &str| list.contains(&format!(" {name} "));
                 let takes_files = is_target || program == Some(true);
                 let is_special = name.contains(' ') || !name.is_ascii();
                 if is_special && takes_files && !name.contains(['$', '*', '`']) && is_file(&name) {
@@ -424,9 +314,9 @@ pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
                 } else if is_target && !name.is_empty() {
                     is_target = false;
                 } else if program.is_none()
-                    && !(name.is_empty() || name.contains('=') || is_among(BEFORE_A_PROGRAM))
+                    && !(name.is_empty() || name.contains('=') || is_among(BEFORE_A_PROGRAM, &name))
                 {
-                    program = Some(is_among(FILE_PROGRAMS));
+                    program = Some(is_among(FILE_PROGRAMS, &name));
                 }
                 match sign {
                     '\n' if is_document => break,
@@ -446,12 +336,10 @@ pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
 }
 
 /// The commands that only set the shell up for the next one.
-const SET_UP: [&str; 8] = [
-    ".", "cd", "export", "nvm", "pushd", "set", "source", "unset",
-];
+const SET_UP: &str = ".|cd|export|nvm|pushd|set|source|unset";
 
 /// The commands that are left out where there are others beside them, because they tell nothing about the work.
-const SAYS_NOTHING: [&str; 5] = ["echo", "printf", "sleep", "true", "wait"];
+const SAYS_NOTHING: &str = "echo|printf|sleep|true|wait";
 
 /// The separator between the commands of a plain line.
 pub const AND: &str = " && ";
@@ -466,13 +354,11 @@ pub fn plain_command(line: &str) -> String {
         all.extend(Some(command).filter(|command| !command.is_empty()));
         rest = behind;
     }
-    let program = |command: &str| command.split(' ').next().map(str::to_owned);
-    let is_among = |list: &[&str], command: &String| {
-        program(command).is_some_and(|program| list.contains(&program.as_str()))
-    };
-    for list in [SET_UP.as_slice(), &SAYS_NOTHING] {
-        if all.iter().any(|command| !is_among(list, command)) {
-            all.retain(|command| !is_among(list, command));
+    for list in [SET_UP, SAYS_NOTHING] {
+        let tells =
+            |command: &String| !is_among(list, command.split(' ').next().unwrap_or_default());
+        if all.iter().any(tells) {
+            all.retain(tells);
         }
     }
     all.join(AND)

@@ -57,6 +57,11 @@ impl Fences {
     }
 }
 
+/// Reports whether a word is in a list of words with bars between them.
+pub fn is_among(list: &str, word: &str) -> bool {
+    list.split('|').any(|one| one == word)
+}
+
 /// Returns the start and the end of a text, half of `most` bytes each; none for a text that is not longer than `most`.
 pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
     (text.len() > most).then(|| {

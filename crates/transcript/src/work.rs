@@ -29,7 +29,7 @@ use super::{
     prompts,
     steps::{Step, Steps, cut_in_the_middle, denied_line},
     waiting::Waiting,
-    words::{clipped, on_one_line, without_signals},
+    words::{clipped, is_among, on_one_line, without_signals},
 };
 use excerpt::{is_plan, lines_that_matter, searched_part, stopped_at};
 use pitstop_base::redact;
@@ -83,25 +83,10 @@ const SYNTHETIC: &str = "<synthetic>";
 const NO_FILE: [&str; 3] = ["File does not exist", "Path does not exist", "EISDIR"];
 
 /// The arguments with the client's own ids of background work, and with words of its own.
-const OWN_ARGUMENTS: [&str; 7] = [
-    "task_id",
-    "bash_id",
-    "shell_id",
-    "resume",
-    "status",
-    "output_mode",
-    "subagent_type",
-];
+const OWN_ARGUMENTS: &str = "task_id|bash_id|shell_id|resume|status|output_mode|subagent_type";
 
 /// The tools whose calls cannot be named by what they were called with: ids, or questions to the human.
-const UNNAMED_TOOLS: [&str; 6] = [
-    "AskUserQuestion",
-    "BashOutput",
-    "KillBash",
-    "KillShell",
-    "TaskOutput",
-    "TaskStop",
-];
+const UNNAMED_TOOLS: &str = "AskUserQuestion|BashOutput|KillBash|KillShell|TaskOutput|TaskStop";
 
 /// The directory of the client's files with the output of background work, and their ending.
 const OUTPUTS: [&str; 2] = ["/tasks/", ".output"];
@@ -374,7 +359,7 @@ impl Work {
                 self.mention_all(input, None);
             }
             _ => {
-                if let Some(step) = step.filter(|_| !UNNAMED_TOOLS.contains(&tool)) {
+                if let Some(step) = step.filter(|_| !is_among(UNNAMED_TOOLS, tool)) {
                     call.key = format!("{tool} {input}");
                     call.name = cut_in_the_middle(&step, COMMAND_CAP);
                 }
@@ -601,7 +586,7 @@ impl Work {
             }
             Value::Object(fields) => {
                 for (key, value) in fields {
-                    if !OWN_ARGUMENTS.contains(&key.as_str()) {
+                    if !is_among(OWN_ARGUMENTS, key) {
                         self.mention_all(value, home);
                     }
                 }

@@ -16,6 +16,9 @@ const FAILURE_LINES: usize = 12;
 
 /// Reports whether a text is a plan: it announces what comes next, and lists it.
 pub(super) fn is_plan(text: &str) -> bool {
+    // The agent answers in the human's language.
+    const SPEAKS: &str = "ich werde|nächste|schritt|je vais|prochain|étape|план|следующ|шаг|далее|计划|步骤|接下来|下一步|手順|次に|\
+        i'll|i will|let me|plan|next|to do|steps|remaining|need to";
     let is_item = |line: &&str| {
         let line = line.trim_start();
         let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -27,35 +30,8 @@ pub(super) fn is_plan(text: &str) -> bool {
                     .any(|mark| digits.starts_with(mark))
     };
     let small = text.to_lowercase();
-    // The agent answers in the human's language.
-    let speaks = [
-        "ich werde",
-        "nächste",
-        "schritt",
-        "je vais",
-        "prochain",
-        "étape",
-        "план",
-        "следующ",
-        "шаг",
-        "далее",
-        "计划",
-        "步骤",
-        "接下来",
-        "下一步",
-        "手順",
-        "次に",
-        "i'll",
-        "i will",
-        "let me",
-        "plan",
-        "next",
-        "to do",
-        "steps",
-        "remaining",
-        "need to",
-    ];
-    own_lines(text).filter(is_item).count() >= 3 && speaks.iter().any(|word| small.contains(word))
+    own_lines(text).filter(is_item).count() >= 3
+        && SPEAKS.split('|').any(|word| small.contains(word))
 }
 
 /// Returns the line at which a call that changed or read a file stopped, as the client reports it.
@@ -93,32 +69,8 @@ pub(super) fn searched_part(text: &str) -> Cow<'_, str> {
 
 /// Returns the lines of an output that tell what went wrong; its last lines if there are none.
 pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
-    const MARKS: [&str; 24] = [
-        "✕",
-        "✗",
-        "fehler",
-        "erreur",
-        "ошибка",
-        "не удалось",
-        "错误",
-        "失败",
-        "エラー",
-        "失敗",
-        "error",
-        "fail",
-        "panic",
-        "exception",
-        "fatal",
-        "assert",
-        "expected",
-        "not found",
-        "denied",
-        "undefined",
-        "unknown",
-        "cannot",
-        "no such",
-        "traceback",
-    ];
+    const MARKS: &str = "✕|✗|fehler|erreur|ошибка|не удалось|错误|失败|エラー|失敗|error|fail|panic|exception|fatal|assert|expected|\
+        not found|denied|undefined|unknown|cannot|no such|traceback";
     let lines = output
         .lines()
         .map(str::trim_end)
@@ -130,7 +82,7 @@ pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
     }
     let matters = |line: &&&str| {
         let small = line.to_lowercase();
-        MARKS.iter().any(|mark| small.contains(mark)) || line.trim_start().starts_with("--> ")
+        MARKS.split('|').any(|mark| small.contains(mark)) || line.trim_start().starts_with("--> ")
     };
     let mut chosen: Vec<&str> = lines.iter().filter(matters).copied().collect();
     if chosen.is_empty() {

@@ -5,13 +5,14 @@
 //! and unknown directories are never taken as equal.
 
 use super::Runner;
+use pitstop_transcript::words::is_among;
 
 /// The programs that only show text or change the shell: a log of a test run is not a run.
 const SHOW: &str =
-    "cat head tail less more grep rg sed awk echo printf git cd ls find bat pushd popd tee export";
+    "cat|head|tail|less|more|grep|rg|sed|awk|echo|printf|git|cd|ls|find|bat|pushd|popd|tee|export";
 
 /// The programs that run a command on another machine, or in a directory that only they know.
-const FOREIGN: &str = "docker docker-compose podman kubectl ssh nix";
+const FOREIGN: &str = "docker|docker-compose|podman|kubectl|ssh|nix";
 
 /// The flags by which a program changes its directory, each after its program; an empty program means any program.
 #[rustfmt::skip]
@@ -21,21 +22,17 @@ const DIRECTORY_FLAGS: [(&str, &str); 13] = [
     ("jest", "--rootDir"), ("vitest", "--root"),
 ];
 
-const PACKAGE_MANAGERS: &str = "npm pnpm yarn bun";
+const PACKAGE_MANAGERS: &str = "npm|pnpm|yarn|bun";
 
 /// The words by which a package manager runs a script in other packages than that of the directory.
-const WORKSPACE_WORDS: &str = "-w --workspace --workspaces --filter -F -r workspace workspaces";
+const WORKSPACE_WORDS: &str = "-w|--workspace|--workspaces|--filter|-F|-r|workspace|workspaces";
 
 /// The words that make a runner's name after them an argument.
-const NO_RUN: &str = "install add remove uninstall update which -v";
+const NO_RUN: &str = "install|add|remove|uninstall|update|which|-v";
 
 /// The flags that select some of the tests.
-const NARROW: &str = "-k -m -p --package --lib --test --bin --doc --example -E -run -t --testNamePattern --lf \
-    --last-failed --ff --skip --grep -g -e --tag --filter --only --group --test-name-pattern --test-only";
-
-fn is_among(list: &str, word: &str) -> bool {
-    list.split(' ').any(|one| one == word)
-}
+const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-run|-t|--testNamePattern|--lf|\
+    --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only";
 
 /// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]

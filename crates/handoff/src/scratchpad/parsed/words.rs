@@ -4,6 +4,7 @@
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 use super::{Blocker, Decision};
+use pitstop_transcript::words::is_among;
 
 /// Returns the text behind "Next:", up to the end of the line.
 pub(super) fn next_in(text: &str) -> Option<String> {
@@ -24,32 +25,9 @@ pub(super) fn next_in(text: &str) -> Option<String> {
 
 /// Reports whether a text only holds the place of one.
 pub(super) fn is_placeholder(text: &str) -> bool {
-    const WORDS: [&str; 24] = [
-        "",
-        "empty",
-        "n/a",
-        "na",
-        "nil",
-        "no blockers",
-        "no blockers yet",
-        "no decisions",
-        "no decisions yet",
-        "no issues",
-        "no known blockers",
-        "no known issues",
-        "no open issues",
-        "none",
-        "none at the moment",
-        "none known",
-        "none so far",
-        "none yet",
-        "not yet",
-        "nothing",
-        "nothing so far",
-        "nothing yet",
-        "tba",
-        "tbd",
-    ];
+    const WORDS: &str = "|empty|n/a|na|nil|no blockers|no blockers yet|no decisions|no decisions yet|no issues|no known blockers|\
+        no known issues|no open issues|none|none at the moment|none known|none so far|none yet|not yet|nothing|\
+        nothing so far|nothing yet|tba|tbd";
     let text = text.trim();
     let between = |open: &str, close: &str| {
         let inner = text
@@ -68,7 +46,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
             .chars()
             .all(|c| c.is_ascii_punctuation() || matches!(c, '–' | '—' | '…'));
     }
-    WORDS.contains(&bare.to_lowercase().as_str())
+    is_among(WORDS, &bare.to_lowercase())
 }
 
 pub(super) fn read_decision(text: &str, below: &[String]) -> Decision {
