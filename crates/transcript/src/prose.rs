@@ -1,7 +1,9 @@
 //! The part of a prompt that the human wrote themselves: without code fences and quotations, without the code, the logs and
 //! the tables that were pasted between the words.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::RegexSet;
 
 use super::{
     facts::is_file,
@@ -148,149 +150,61 @@ fn is_said_item(line: &str) -> bool {
     is_item(line) && !line.trim_start().starts_with(['*', '#'])
 }
 
-/// Reports whether a line was printed by a program or is from a file of code, rather than written by the human.
-pub fn looks_printed(line: &str) -> bool {
-    // A stack frame: `at f (file:1:2)`.
-    if line.starts_with("at ") && line.contains('(') && line.contains(':') {
-        return true;
-    }
-    let small = line.to_ascii_lowercase();
-    let plain = without_code(line);
-    STARTS.iter().any(|start| small.starts_with(start))
-        || is_log(line)
-        || is_code(&plain)
-        || !is_mostly_letters(&plain)
-}
-
-/// The starts of lines that programs print, or of lines of code, in small letters.
-const STARTS: [&str; 45] = [
-    "●",
-    "✓",
-    "✕",
-    "✗",
-    "×",
-    "error:",
-    "error[",
-    "warning:",
-    "[error]",
-    "[warn",
-    "[info]",
-    "[debug]",
-    "info:",
-    "debug:",
-    "fatal:",
-    "panic:",
-    "caused by:",
-    "thread '",
-    "traceback",
-    "goroutine ",
-    "npm err!",
-    "npm warn",
-    "file \"",
-    "e   ",
-    "--> ",
-    "= note:",
-    "= help:",
-    "$ ",
-    "> ",
-    "|",
-    "+++",
-    "---",
-    "@@ ",
-    "diff --git ",
-    "//",
-    "/*",
-    "*/",
-    "\"\"\"",
-    "'''",
-    "<!--",
-    "</",
-    "#!",
-    "#include",
-    "#[",
-    "import {",
+/// The lines that programs print: what they begin with, levels of logs, exceptions, frames of a stack.
+#[rustfmt::skip]
+const PRINTED: [&str; 5] = [
+    r"^(?i)(?:[●✓✕✗×|]|error[:\[]|\[(?:error\]|warn|info\]|debug\])|(?:warning|info|debug|fatal|panic|caused by|= note|= help):)",
+    r#"^(?i)(?:thread '|traceback|goroutine |npm (?:err!|warn)|file "|e   |(?:-->|\$|>|@@|diff --git) |[+]{3}|---|/[/*]|\*/|"""|'''|<!--|</|#(?:!|include|\[)|import \{)"#,
+    r"^at .*(?:\(.*:|:.*\()",
+    r"^[\[\]:()|]*(?:INFO|DEBUG|WARN|ERROR|TRACE|FATAL)[\[\]:()|]*(?:\s|$)",
+    // `ValueError: must be positive`
+    r"^(?:[!-~]+Error|[!-~]*Exception):(?:\s|$)",
 ];
 
-/// Reports whether a line begins with a time of day, a log level, an exception, or a place in a file.
-fn is_log(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let first = words.next().unwrap_or_default();
-    let level = first.trim_matches(['[', ']', ':', '(', ')', '|']);
-    if matches!(
-        level,
-        "INFO" | "DEBUG" | "WARN" | "ERROR" | "TRACE" | "FATAL"
-    ) {
-        return true;
-    }
-    // `ValueError: must be positive`
-    let is_exception = |word: &str| word.len() > "Error:".len() && word.is_ascii();
-    if (first.ends_with("Error:") || first.ends_with("Exception:")) && is_exception(first) {
-        return true;
-    }
-    // `10:00:00`, at the most behind a date.
+/// The lines of code or data, mostly by their ends: a sentence of a person does not end in a brace.
+#[rustfmt::skip]
+const CODE: [&str; 9] = [
+    r#"(?:[\[(]|=>|\],|\];|[(){}=<>\["*\]].*;)$"#,
+    r#"^["'{].*["']:"#,
+    r#"^(?:def|func|fn|pub|elif|class)\s.*(?:[(){}=<>\["*\]]|:$)"#,
+    r"^from(?:\s.*)? import ",
+    r#"^import(?:\s+\S+)?$|^import\s.*["']"#,
+    r"^(?:const|let|var|type|export|private|public|static|return|raise|throw|assert|if|for|while)(?: = |\s.*(?: = |=>|\(\)|\{$))",
+    // A comment behind code, `x = 1; // must stay`, and a compiler's message behind a place.
+    r"[;)}] //|; #|\)  #|\): (?:error|warning)",
+    r"^<[A-Za-z].*>$",
+    // `user@host:~/project$ command`
+    r"^\S*(?:@\S*:|:\S*@)\S*[$#%](?:\s|$)",
+];
+
+/// Reports whether a line was printed by a program or is from a file of code, rather than written by the human.
+pub fn looks_printed(line: &str) -> bool {
+    static SETS: LazyLock<[RegexSet; 2]> = LazyLock::new(|| {
+        [&PRINTED[..], &CODE].map(|all| RegexSet::new(all).expect("valid patterns"))
+    });
+    let plain = &*without_code(line);
+    let is_open = plain.matches('{').count() != plain.matches('}').count();
+    SETS[0].is_match(line)
+        || is_placed(line)
+        || SETS[1].is_match(plain)
+        || is_open && plain.ends_with(['{', '}', ',', ';', ')'])
+        || !is_mostly_letters(plain)
+}
+
+/// Reports whether a line begins with a time of day, at the most behind a date, or with a place in a file: `src/a.rs:12:5: error`.
+fn is_placed(line: &str) -> bool {
     let is_time = |word: &str| {
         let digits = word.matches(|c: char| c.is_ascii_digit()).count();
         word.matches(':').count() >= 2 && digits >= 5
     };
-    if line.split_whitespace().take(3).any(is_time) {
-        return true;
-    }
-    // `src/a.rs:12:5: error`
-    let mut parts = first.split(':');
-    let path = parts.next().unwrap_or_default();
-    let line_number = parts.next().unwrap_or_default();
-    is_file(path)
-        && !line_number.is_empty()
-        && line_number.bytes().all(|byte| byte.is_ascii_digit())
-        && parts.next().is_some()
-}
-
-/// Reports whether a line is code or data, mostly by its ends: a sentence of a person does not end in a brace.
-fn is_code(line: &str) -> bool {
-    let symbols = line.contains(['(', ')', '{', '}', '=', '<', '>', '[', '"', '*']);
-    let open = line.matches('{').count() != line.matches('}').count();
-    let ends_open = open && line.ends_with(['{', '}', ',', ';', ')'])
-        || ["[", "(", "=>", "],", "];"]
-            .iter()
-            .any(|end| line.ends_with(end));
-    let keyed = line.starts_with(['"', '\'', '{']) && (line.contains("\":") || line.contains("':"));
-    let first = line.split_whitespace().next().unwrap_or_default();
-    let opens = match first {
-        "def" | "func" | "fn" | "pub" | "elif" | "class" => symbols || line.ends_with(':'),
-        "from" => line.contains(" import "),
-        "import" => line.split_whitespace().count() <= 2 || line.contains(['"', '\'']),
-        "const" | "let" | "var" | "type" | "export" | "private" | "public" | "static"
-        | "return" | "raise" | "throw" | "assert" | "if" | "for" | "while" => {
-            line.contains(" = ")
-                || line.contains("=>")
-                || line.contains("()")
-                || line.ends_with('{')
-        }
-        _ => false,
-    };
-    // A comment behind code, `x = 1; // must stay`, and a compiler's message behind a place.
-    let commented = [
-        "; //",
-        ") //",
-        "} //",
-        "; #",
-        ")  #",
-        "): error",
-        "): warning",
-    ]
-    .iter()
-    .any(|mark| line.contains(mark));
-    let tag = line.starts_with('<')
-        && line[1..].starts_with(|c: char| c.is_ascii_alphabetic())
-        && line.ends_with('>');
-    let shell = is_shell_prompt(line);
-    ends_open || line.ends_with(';') && symbols || keyed || opens || commented || tag || shell
-}
-
-/// Reports whether a line is like `user@host:~/project$ command`.
-fn is_shell_prompt(line: &str) -> bool {
-    let first = line.split_whitespace().next().unwrap_or_default();
-    first.contains('@') && first.contains(':') && first.ends_with(['$', '#', '%'])
+    let mut words = line.split_whitespace().take(3);
+    let mut parts = words.clone().next().unwrap_or_default().split(':');
+    let (path, number) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    words.any(is_time) || is_file(path) && is_number && parts.next().is_some()
 }
 
 /// Reports whether a line is mostly letters and blanks, as prose is and a line of a log is not.
