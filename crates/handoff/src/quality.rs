@@ -2,7 +2,9 @@
 //!
 //! A check never stops a handoff. Its warning is shown beside the preview, in words that name what to do.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::LazyLock};
+
+use regex::Regex;
 
 use super::{Sources, preserved::Item};
 use pitstop_base::redact;
@@ -31,7 +33,8 @@ pub fn check_message(sources: &Sources<'_>, text: &str, max: usize) -> Vec<Strin
         warnings.push("no next step: the scratchpad has no open checklist item".to_owned());
     }
     warnings.extend(missing_files(sources));
-    warnings.extend(other_head(sources));
+    let named = sources.git.iter().map(String::as_str);
+    warnings.extend(head_moved(named, sources.comparison));
     if let Some(placeholder) = find_placeholder(text) {
         warnings.push(format!("a placeholder is not filled in: `{placeholder}`"));
     }
@@ -46,15 +49,8 @@ pub fn check_message(sources: &Sources<'_>, text: &str, max: usize) -> Vec<Strin
 }
 
 fn missing_files(sources: &Sources<'_>) -> Option<String> {
-    if sources.comparison.missing.is_empty() {
-        return None;
-    }
-    let gone: HashSet<&str> = sources
-        .comparison
-        .missing
-        .iter()
-        .map(String::as_str)
-        .collect();
+    let gone = sources.comparison.missing.iter();
+    let gone: HashSet<&str> = gone.map(String::as_str).collect();
     let state = sources.state;
     let of_issues = state
         .known_issues
@@ -75,11 +71,6 @@ fn missing_files(sources: &Sources<'_>) -> Option<String> {
     };
     let first = missing[..missing.len().min(NAMED)].join(", ");
     Some(format!("named but not there: {first}{more}"))
-}
-
-/// Returns a warning if the newest commit that the message names is not the one that is checked out.
-fn other_head(sources: &Sources<'_>) -> Option<String> {
-    head_moved(sources.git.iter().map(String::as_str), sources.comparison)
 }
 
 /// Returns the warnings for a message in a human's own words: its sources may have changed since.
@@ -127,52 +118,22 @@ fn head_moved<'a>(
 
 /// Returns the first placeholder outside of code.
 pub fn find_placeholder(text: &str) -> Option<&str> {
+    /// What is to be filled in, in the forms of templates; a type's parameter, a tag or an address is not.
+    const FORMS: &str = concat!(
+        r"\{\{.*?\}\}|TODO: fill|\bXXX\b",
+        r"|(?i)<\s*(?:…|\.\.\.|tbd|todo|placeholder|fill in|(?:your|insert|fill|the|describe) [^>]*[^>\s])\s*>",
+    );
+    static PLACEHOLDER: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(FORMS).expect("a valid pattern"));
     let mut fences = Fences::default();
-    for line in text.lines().filter(|line| fences.is_outside(line)) {
-        // Every second part is between back quotes, and so is code.
-        if let Some(found) = line.split('`').step_by(2).find_map(placeholder_in) {
-            return Some(found);
-        }
-    }
-    None
-}
-
-fn placeholder_in(text: &str) -> Option<&str> {
-    for (open, close) in [("{{", "}}"), ("<", ">")] {
-        let mut rest = text;
-        while let Some(start) = rest.find(open) {
-            rest = &rest[start..];
-            let Some(end) = rest.find(close) else {
-                break;
-            };
-            let inner = &rest[open.len()..end];
-            if open == "{{" || is_blank_form(inner) {
-                return Some(&rest[..end + close.len()]);
-            }
-            rest = &rest[open.len()..];
-        }
-    }
-    if let Some(at) = text.find("TODO: fill") {
-        return Some(&text[at..at + "TODO: fill".len()]);
-    }
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices("XXX").find_map(|(at, word)| {
-        let before = text[..at].chars().next_back().is_some_and(is_word);
-        let after = text[at + 3..].chars().next().is_some_and(is_word);
-        (!before && !after).then_some(word)
-    })
-}
-
-/// Reports whether the text between `<` and `>` asks to be filled in. A type's parameter, a tag or an address does not.
-fn is_blank_form(inner: &str) -> bool {
-    let inner = inner.trim();
-    let lower = inner.to_ascii_lowercase();
-    matches!(
-        lower.as_str(),
-        "…" | "..." | "tbd" | "todo" | "placeholder" | "fill in"
-    ) || ["your ", "insert ", "fill ", "the ", "describe "]
-        .iter()
-        .any(|start| lower.starts_with(start))
+    let mut lines = text.lines().filter(|line| fences.is_outside(line));
+    // Every second part is between back quotes, and so is code.
+    let found = lines.find_map(|line| {
+        line.split('`')
+            .step_by(2)
+            .find_map(|part| PLACEHOLDER.find(part))
+    });
+    found.map(|found| found.as_str())
 }
 
 #[cfg(test)]

@@ -3,6 +3,10 @@
 //! Git reports a commit in one line, `[main 1a2b3c4] the subject`, and often its size in the next. Only the output of
 //! command lines that commit is read: a log that shows such a line is not a commit.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use pitstop_base::clean;
 
 /// The longest subject or branch kept, in characters.
@@ -87,23 +91,28 @@ fn makes_commits(line: &str) -> bool {
 
 /// Reads `[main 1a2b3c4] subject`, `[main (root-commit) 1a2b3c4] subject` and `[detached HEAD 1a2b3c4] subject`.
 fn read_line(line: &str) -> Option<Made> {
-    let (inside, subject) = line.strip_prefix('[')?.split_once("] ")?;
-    let (place, sha) = inside.rsplit_once(' ')?;
-    let hexadecimal = sha.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !hexadecimal || !(7..=64).contains(&sha.len()) {
-        return None;
-    }
-    let place = place.strip_suffix(" (root-commit)").unwrap_or(place);
-    // A branch's name has no space in it.
-    let branch = (!place.contains(' ')).then_some(place);
-    Some(Made::from_report(sha, branch, subject, None))
+    static LINE: LazyLock<Regex> = LazyLock::new(|| {
+        // A branch's name has no space in it.
+        let line = r"^\[(?:(?<branch>\S+)|[^\]]+?)(?: \(root-commit\))? (?<sha>[0-9A-Fa-f]{7,64})\] (?<subject>.*)";
+        Regex::new(line).expect("a valid pattern")
+    });
+    let found = LINE.captures(line)?;
+    let branch = found.name("branch").map(|branch| branch.as_str());
+    Some(Made::from_report(
+        &found["sha"],
+        branch,
+        &found["subject"],
+        None,
+    ))
 }
 
 /// Returns the number of files in ` 2 files changed, 3 insertions(+)`.
 fn files_in(line: &str) -> Option<u64> {
-    let (count, rest) = line.strip_prefix(' ')?.split_once(' ')?;
-    let found = rest.starts_with("file changed") || rest.starts_with("files changed");
-    found.then(|| count.parse().ok()).flatten()
+    let (count, rest) = line.strip_prefix(' ')?.split_once(" file")?;
+    count
+        .parse()
+        .ok()
+        .filter(|_| rest.trim_start_matches('s').starts_with(" changed"))
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@ use std::{
     cell::LazyCell,
     collections::BTreeSet,
     ops::{Deref, Range},
+    sync::LazyLock,
 };
 
 use memchr::memmem;
+use regex::Regex;
 use serde_json::Value;
 
 use crate::check::is_whole_in;
@@ -345,38 +347,21 @@ fn is_plain_name(word: &str) -> bool {
 }
 
 /// Returns the numbers of a line that are not part of a word and do not number its items: `12`, `1,200`, `0.3.2`, `40` of `40ms`.
-fn number_ranges(line: &str) -> Vec<Range<usize>> {
-    let bytes = line.as_bytes();
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        if !bytes[at].is_ascii_digit() {
-            at += 1;
-            continue;
-        }
-        let start = at;
-        while at < bytes.len()
-            && (bytes[at].is_ascii_digit()
-                || matches!(bytes[at], b'.' | b',')
-                    && bytes.get(at + 1).is_some_and(u8::is_ascii_digit))
-        {
-            at += 1;
-        }
+fn number_ranges(line: &str) -> impl Iterator<Item = Range<usize>> {
+    static NUMBER: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new("[0-9](?:[.,]?[0-9])*").expect("a valid pattern"));
+    let found = NUMBER.find_iter(line).filter(|found| {
+        let (before, behind) = (&line[..found.start()], &line[found.end()..]);
         // The letters after it are a unit, or the rest of a word.
-        let rest = &line[at..];
-        let rest = &rest[..rest
-            .find(|c: char| !c.is_alphanumeric() && c != '_')
-            .unwrap_or(rest.len())];
-        let is_unit = rest.chars().count() <= 3 && rest.chars().all(char::is_alphabetic);
-        let numbers_an_item = line[..start].trim().is_empty()
-            && line[at..].starts_with(['.', ')'])
-            && line[at + 1..].starts_with(' ');
-        if is_unit && !numbers_an_item && !continues_a_word(&line[..start]) {
-            found.push(start..at);
-        }
-        at += rest.len();
-    }
-    found
+        let end = behind.find(|c: char| !c.is_alphanumeric() && c != '_');
+        let unit = &behind[..end.unwrap_or(behind.len())];
+        let is_unit = unit.chars().count() <= 3 && unit.chars().all(char::is_alphabetic);
+        let numbers_an_item = before.trim().is_empty()
+            && behind.starts_with(['.', ')'])
+            && behind[1..].starts_with(' ');
+        is_unit && !numbers_an_item && !continues_a_word(before)
+    });
+    found.map(|found| found.range())
 }
 
 /// Reports whether the text after `before` belongs to a word: `utf-8`, `v1`, `x_1`, `dir/12`.
