@@ -1,7 +1,8 @@
 //! The content of a message in its parsed form: one text, or a list of blocks.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
 
+use regex::Regex;
 use serde_json::Value;
 
 /// A block of a message.
@@ -47,21 +48,12 @@ pub(super) fn first_text(content: &Value) -> Option<&str> {
 
 /// Returns a tool's output without what the client adds for the agent: reminders, and the ids of agents and of background commands.
 pub(super) fn without_notes(output: &str) -> Cow<'_, str> {
-    const REMINDER: [&str; 2] = ["<system-reminder>", "</system-reminder>"];
-    let end = ["agentId: ", "Command running in background with ID: "]
-        .iter()
-        .filter_map(|mark| {
-            let at = output.find(mark)?;
-            (at == 0 || output[..at].ends_with('\n')).then_some(at)
-        });
-    let mut own = Cow::Borrowed(&output[..end.min().unwrap_or(output.len())]);
-    while let Some(start) = own.find(REMINDER[0])
-        && let Some(length) = own[start..].find(REMINDER[1])
-    {
-        own.to_mut()
-            .replace_range(start..start + length + REMINDER[1].len(), "");
-    }
-    own
+    static NOTE: LazyLock<Regex> = LazyLock::new(|| {
+        let ids = "(?m:^)(?:agentId: |Command running in background with ID: ).*";
+        let note = format!("(?s)<system-reminder>.*?</system-reminder>|{ids}");
+        Regex::new(&note).expect("a valid pattern")
+    });
+    NOTE.replace_all(output, "")
 }
 
 #[cfg(test)]

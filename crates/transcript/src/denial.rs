@@ -43,35 +43,28 @@ pub enum Denial<'a> {
     Cut,
 }
 
-/// The starts of results by which an unstamped denial is known.
-const STARTS: [(&str, Denial<'_>); 24] = [
-    (REFUSED_ELSEWHERE, Denial::Refused("")),
-    ("[Tool call interrupted:", Denial::Cut),
-    ("[Agent call interrupted:", Denial::Cut),
-    ("[Request interrupted: the session", Denial::Cut),
-    (STOPPED, Denial::Stopped),
-    ("[Tool call ", Denial::Skipped),
-    ("[This turn ended", Denial::Skipped),
-    ("The user doesn't want to take this action", Denial::Skipped),
-    ("Sibling tool call errored", Denial::Skipped),
-    ("Cancelled: parallel tool call", Denial::Skipped),
-    ("Error: Streaming fallback", Denial::Skipped),
-    (UNWANTED, Denial::Refused("")),
+/// The starts of results by which an unstamped denial is known, with bars between them; the first that fits counts.
+const STARTS: [(Denial<'_>, &str); 5] = [
     (
-        "Permission for this tool use was denied",
-        Denial::Refused(""),
+        Denial::Cut,
+        "[Tool call interrupted:|[Agent call interrupted:|[Request interrupted: the session",
     ),
-    ("User chose to stay in plan mode", Denial::Refused("")),
-    ("The agent proposed a plan that was", Denial::Refused("")),
-    ("User rejected", Denial::Refused("")),
-    ("User denied", Denial::Refused("")),
-    ("User aborted", Denial::Refused("")),
-    ("Permission to ", Denial::Blocked("")),
-    ("Permission for this action", Denial::Blocked("")),
-    ("PreToolUse:", Denial::Blocked("")),
-    ("Hook PreToolUse:", Denial::Blocked("")),
-    ("Execution stopped by PreToolUse hook", Denial::Blocked("")),
-    ("Claude requested permissions to ", Denial::Blocked("")),
+    (Denial::Stopped, STOPPED),
+    (
+        Denial::Skipped,
+        "[Tool call |[This turn ended|The user doesn't want to take this action|Sibling tool call errored|\
+         Cancelled: parallel tool call|Error: Streaming fallback",
+    ),
+    (
+        Denial::Refused(""),
+        "The user doesn't want to proceed with this tool use|Permission for this tool use was denied|\
+         User chose to stay in plan mode|The agent proposed a plan that was|User rejected|User denied|User aborted",
+    ),
+    (
+        Denial::Blocked(""),
+        "Permission to |Permission for this action|PreToolUse:|Hook PreToolUse:|\
+         Execution stopped by PreToolUse hook|Claude requested permissions to ",
+    ),
 ];
 
 /// Returns the reason for which the call of this result did not run, or not to its end; none if it ran. `is_foreign` is true if
@@ -90,8 +83,11 @@ pub fn read_denial<'a>(
     if stamp.is_none() && is_foreign {
         return None;
     }
-    let known = STARTS.iter().find(|(start, _)| text.starts_with(start));
-    let known = known.map(|(_, denial)| *denial);
+    let fits = |starts: &str| starts.split('|').any(|start| text.starts_with(start));
+    let known = STARTS.iter().find(|(_, starts)| fits(starts));
+    let known = known.map(|(denial, _)| *denial);
+    let is_elsewhere = text.starts_with(REFUSED_ELSEWHERE);
+    let known = known.or(is_elsewhere.then_some(Denial::Refused("")));
     let is_unwanted = text.starts_with(UNWANTED) && text.contains(WAS_RUNNING);
     let denial = match (stamp, known) {
         _ if is_unwanted => Denial::Stopped,

@@ -2,7 +2,9 @@
 //!
 //! All prompts are recorded as the user's. A prompt of an autonomous run holds the task, which a person wrote.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::LazyLock};
+
+use regex::Regex;
 
 use super::prose::looks_printed;
 
@@ -14,15 +16,11 @@ pub const BOX_MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated t
 
 /// Returns a prompt without the marks of what the box does not show.
 pub fn without_marks(prompt: &str) -> String {
-    let mut rest = prompt;
-    let mut words = String::with_capacity(prompt.len());
-    while let Some(start) = BOX_MARKS.iter().filter_map(|mark| rest.find(mark)).min() {
-        words.push_str(&rest[..start]);
-        rest = rest[start..]
-            .split_once(']')
-            .map_or("", |(_, behind)| behind);
-    }
-    words + rest
+    static MARK: LazyLock<Regex> = LazyLock::new(|| {
+        let starts = BOX_MARKS.map(regex::escape).join("|");
+        Regex::new(&format!(r"(?s)(?:{starts})[^\]]*\]?")).expect("a valid pattern")
+    });
+    MARK.replace_all(prompt, "").into_owned()
 }
 
 /// The prompts that pitstop types in an autonomous run, with `{task}` in place of a person's words.
@@ -56,9 +54,6 @@ const UNMARKED: [&str; 2] = [
 /// The end of the first line of what a hook has given the agent.
 const BY_HOOK: &str = " hook feedback:";
 
-/// The client's tags whose names are one word, as are the tags of HTML and of prompts that people mark up.
-const CLIENT_TAGS: [&str; 2] = ["tick", "channel"];
-
 /// Returns the part of a prompt that a person wrote; none if it is a handoff, a prompt that pitstop types by itself, or a text
 /// of the client: a command, a reminder, the report of a background task.
 pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
@@ -86,16 +81,12 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people
-/// write have names of one word: `<rules>`, `<div>`.
+/// write have names of one word: `<rules>`, `<div>`; as two of the client's have.
 fn is_clients_tag(text: &str) -> bool {
-    let Some(tag) = text.strip_prefix('<') else {
-        return false;
-    };
-    let end = tag
-        .find(|c: char| !(c.is_ascii_lowercase() || matches!(c, '-' | '_')))
-        .unwrap_or(tag.len());
-    let name = &tag[..end];
-    name.contains(['-', '_']) || CLIENT_TAGS.contains(&name)
+    static TAG: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new("^<(?:[a-z]*[-_]|(?:tick|channel)(?:[^a-z]|$))").expect("a valid pattern")
+    });
+    TAG.is_match(text)
 }
 
 /// Returns the text behind the name of a command, where it is more than a word or two: `/fix never touch the schema`.

@@ -1,5 +1,9 @@
 //! The parsing of a model's answer, which is rebuilt from its seven sections, without the text around them.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::{SECTIONS, make_harmless, put_together};
 use pitstop_transcript::words::Fences;
 
@@ -54,15 +58,10 @@ pub fn parse_sections(answer: &str) -> Result<String, String> {
         return Err("all of its sections are empty".to_owned());
     }
     // An empty section is a valid answer, too.
-    let said = |body: &String| !body.trim().is_empty();
-    let bodies = bodies.map(|body| {
-        if said(&body) {
-            body
-        } else {
-            "None.".to_owned()
-        }
-    });
-    Ok(put_together(bodies.iter().map(String::as_str)))
+    Ok(put_together(bodies.iter().map(|body| match body.trim() {
+        "" => "None.",
+        body => body,
+    })))
 }
 
 /// Returns the answer without `<analysis>`. One that was not closed may contain headings, too: then the last first heading counts.
@@ -90,40 +89,19 @@ fn without_thoughts(answer: &str) -> String {
 
 /// Returns the section that a line opens, and the part of its text on the same line.
 fn section_heading(line: &str) -> Option<(usize, &str)> {
-    let is_mark = |c: char| matches!(c, '#' | '*' | '_' | ' ' | '\t');
-    let bare = line.trim_start_matches(is_mark);
-    let numbered = bare.trim_start_matches(|c: char| c.is_ascii_digit());
-    let bare = match numbered.strip_prefix(['.', ')']) {
-        Some(rest) if numbered.len() < bare.len() => rest.trim_start_matches(is_mark),
-        _ => bare,
-    };
-    SECTIONS.iter().enumerate().find_map(|(place, title)| {
-        let rest = after_title(bare, title)?;
-        let words = rest.trim_start_matches(|c| is_mark(c) || c == ':');
-        let between = &rest[..rest.len() - words.len()];
+    static HEADING: LazyLock<Regex> = LazyLock::new(|| {
+        let titles = SECTIONS.map(|title| format!("({})", title.replace('&', "(?:&amp;|&|and)")));
+        let mark = r"[#*_ \t]*";
         // "Current State of the parser" is a sentence, "**Current State**: of the parser" a heading with its text.
-        (words.is_empty() || between.contains([':', '*'])).then_some((place, words.trim()))
-    })
-}
-
-/// Returns the text after a title at the start of a text; `and` is accepted for `&`.
-fn after_title<'a>(text: &'a str, title: &str) -> Option<&'a str> {
-    let mut rest = text;
-    for (at, word) in title.split(' ').enumerate() {
-        if at > 0 {
-            rest = rest.strip_prefix(' ')?;
-        }
-        let spellings: &[&str] = if word == "&" {
-            &["&amp;", "&", "and"]
-        } else {
-            &[word]
-        };
-        rest = spellings.iter().find_map(|word| {
-            let head = rest.get(..word.len())?;
-            head.eq_ignore_ascii_case(word).then(|| &rest[word.len()..])
-        })?;
-    }
-    Some(rest)
+        let heading = format!(
+            r"^{mark}(?:[0-9]+[.)]{mark})?(?i:{})(?:([#*_ \t:]*[:*][#*_ \t:]*)|[#_ \t]*$)",
+            titles.join("|")
+        );
+        Regex::new(&heading).expect("a valid pattern")
+    });
+    let found = HEADING.captures(line)?;
+    let place = (0..SECTIONS.len()).find(|place| found.get(place + 1).is_some())?;
+    Some((place, line[found.get(0)?.end()..].trim()))
 }
 
 fn is_summary_tag(line: &str) -> bool {

@@ -1,24 +1,21 @@
 //! The reading of single entries of the notes: a decision with its reason and date, a blocker, words that only hold a
 //! place.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
+use std::sync::LazyLock;
+
+use chrono::{DateTime, Utc};
+use regex::Regex;
 
 use super::{Blocker, Decision};
 use pitstop_transcript::words::is_among;
 
 /// Returns the text behind "Next:", up to the end of the line.
 pub(super) fn next_in(text: &str) -> Option<String> {
-    // Of the same length as the text, byte for byte.
-    let lower = text.to_ascii_lowercase();
-    let at = ["next:", "next step:", "next up:", "next**:", "next:**"]
-        .iter()
-        .filter_map(|mark| {
-            let at = lower.find(mark)?;
-            let before = text[..at].chars().next_back();
-            (!before.is_some_and(char::is_alphanumeric)).then_some(at + mark.len())
-        })
-        .min()?;
-    let rest = text[at..].lines().next()?;
+    static NEXT: LazyLock<Regex> = LazyLock::new(|| {
+        let next = r"(?i)(?:^|[^\p{Alphabetic}\p{N}])next(?:(?: step| up)?:|\*\*:)(.*)";
+        Regex::new(next).expect("a valid pattern")
+    });
+    let rest = NEXT.captures(text)?.get(1)?.as_str();
     let next = rest.trim_matches(|c: char| c == '*' || c.is_whitespace());
     (!is_placeholder(next)).then(|| next.to_owned())
 }
@@ -30,10 +27,7 @@ pub(super) fn is_placeholder(text: &str) -> bool {
         nothing so far|nothing yet|tba|tbd";
     let text = text.trim();
     let between = |open: &str, close: &str| {
-        let inner = text
-            .strip_prefix(open)
-            .and_then(|text| text.strip_suffix(close));
-        inner.is_some_and(|inner| !inner.contains(open))
+        text.starts_with(open) && text.ends_with(close) && text.matches(open).count() == 1
     };
     let is_form = between("<", ">") || between("{{", "}}");
     if is_form || text.len() > 40 {
@@ -170,47 +164,30 @@ fn without_bold(text: &str) -> &str {
 
 /// Returns the date that a text begins with, and the rest: a day is its first moment, UTC.
 fn split_date(text: &str) -> (Option<DateTime<Utc>>, &str) {
-    let bare = text.trim_start_matches(['[', '(', '*', ' ']);
-    let day = bare
-        .get(..10)
-        .and_then(|day| NaiveDate::parse_from_str(day, "%Y-%m-%d").ok());
-    let Some(day) = day else {
-        return (None, text);
+    static DATE: LazyLock<Regex> = LazyLock::new(|| {
+        let date = r"^[\[(* ]*([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2})(:[0-9]{2})?Z?)?[\])*:–—, -]+(.+)$";
+        Regex::new(&format!("(?s){date}")).expect("a valid pattern")
+    });
+    let read = || {
+        let found = DATE.captures(text)?;
+        let part = |at| found.get(at).map(|part| part.as_str());
+        let seconds = part(3).unwrap_or(":00");
+        let moment = format!("{}T{}{seconds}Z", &found[1], part(2).unwrap_or("00:00"));
+        Some((moment.parse().ok()?, part(4)?))
     };
-    let mut rest = &bare[10..];
-    let mut time = NaiveTime::MIN;
-    for format in ["%H:%M:%S", "%H:%M"] {
-        let length = if format.len() > 5 { 9 } else { 6 };
-        let clock = rest.get(1..length).filter(|_| rest.starts_with([' ', 'T']));
-        if let Some(Ok(found)) = clock.map(|clock| NaiveTime::parse_from_str(clock, format)) {
-            (time, rest) = (found, &rest[length..]);
-            rest = rest.strip_prefix('Z').unwrap_or(rest);
-            break;
-        }
-    }
-    let behind = rest.trim_start_matches([']', ')', '*', ':', '-', '–', '—', ',', ' ']);
-    if behind.is_empty() || behind.len() == rest.len() {
-        return (None, text);
-    }
-    (Some(NaiveDateTime::new(day, time).and_utc()), behind)
+    read().map_or((None, text), |(at, rest)| (Some(at), rest))
 }
 
 pub(super) fn read_blocker(text: &str, below: &[String]) -> Blocker {
-    let mut text = text.trim();
-    let mut resolved = false;
-    if let Some(struck) = text
-        .strip_prefix("~~")
-        .and_then(|text| text.strip_suffix("~~"))
-    {
-        (text, resolved) = (struck, true);
-    }
-    for word in ["resolved", "fixed", "solved", "done"] {
-        let lower = text.to_ascii_lowercase();
-        if lower.starts_with(word) && text[word.len()..].starts_with(':') {
-            (text, resolved) = (&text[word.len() + 1..], true);
-        } else if lower.ends_with(&format!("({word})")) {
-            (text, resolved) = (&text[..text.len() - word.len() - 2], true);
-        }
+    static RESOLVED: LazyLock<Regex> = LazyLock::new(|| {
+        let words = "(?:resolved|fixed|solved|done)";
+        let marks = format!(r"(?is)^~~(.*)~~$|^{words}:(.*)$|^(.*)\({words}\)$");
+        Regex::new(&marks).expect("a valid pattern")
+    });
+    let (mut text, mut resolved) = (text.trim(), false);
+    while let Some(found) = RESOLVED.captures(text) {
+        let mut parts = (1..4).filter_map(|at| found.get(at));
+        (text, resolved) = (parts.next().map_or("", |part| part.as_str()), true);
     }
     let mut text = text.trim().to_owned();
     if !below.is_empty() {
