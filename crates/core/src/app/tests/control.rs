@@ -10,7 +10,7 @@ use crate::api::{
         TestBody,
     },
 };
-use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME};
+use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME, event::TranscriptFacts};
 use crate::lineage::Cause;
 use pitstop_agent::bridge::{Caller, Tool};
 
@@ -29,6 +29,23 @@ fn quitting_asks_in_a_turn_and_ends_the_agent_first() {
     assert!(effects.contains(&Effect::Quit(0)));
     let ended = bench.model.lineage.iterations()[0].end_reason;
     assert_eq!(ended, Some(EndReason::Shutdown));
+}
+
+#[test]
+fn no_queued_prompt_is_begun_by_the_end_of_the_agent() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.facts_read(TranscriptFacts {
+        queued: vec!["then the docs".to_owned()],
+        ..TranscriptFacts::default()
+    });
+    bench.press(KeyCode::F(10));
+    // An Escape would have the client begin it, and it is kept for the next one, too.
+    let effects = bench.press(KeyCode::Enter);
+    assert!(!effects.contains(&Effect::Type(b"\x1b".to_vec())));
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    let draft = &bench.model.draft.keeping.draft;
+    assert_eq!(draft.as_deref(), Some("then the docs"));
 }
 
 #[test]
