@@ -376,6 +376,14 @@ pub fn queued(model: &Model) -> &[String] {
     }
 }
 
+/// Returns what a person has given and goes with the agent if that ends now: the prompts that wait for it, and what the prompt box
+/// holds. Without the latter if it cannot be read.
+pub(in crate::app) fn not_begun(model: &Model) -> Option<String> {
+    let waiting = queued(model).iter().cloned();
+    let texts: Vec<_> = waiting.chain(unsent(model).text()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
 /// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.
 #[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {

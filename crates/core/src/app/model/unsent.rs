@@ -18,6 +18,16 @@ pub enum Unsent {
     Unreadable,
 }
 
+impl Unsent {
+    /// Returns the text, where it is known.
+    pub(in crate::app) fn text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Nothing | Self::Unreadable => None,
+        }
+    }
+}
+
 /// An unsent prompt of an earlier session that is not in this one's prompt box yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {

@@ -28,7 +28,7 @@ use crate::app::{
     effect::Effect,
     facts::{
         end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
-        replace_refusal, turn_runs,
+        replace_refusal, turn_runs, unsent,
     },
     model::{
         Model,
@@ -100,7 +100,7 @@ pub(super) fn wait(
     draft: &OnDisk,
 ) -> Option<Next> {
     let Some(why) = replace_refusal(model) else {
-        return behind_draft(model, look, draft, Next::BeginInPlace);
+        return behind_draft(unsent(model).text(), look, draft, Next::BeginInPlace);
     };
     let ended = model.session.agent.state == AgentState::Exited;
     let fresh = (attempt.is_by_auto() || ended) && !holds_compaction(model);

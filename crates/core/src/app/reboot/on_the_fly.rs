@@ -21,7 +21,7 @@ use super::{
 };
 use crate::app::{
     effect::Effect,
-    facts::{is_under_review, on_the_fly_refusal, turn_runs},
+    facts::{is_under_review, on_the_fly_refusal, turn_runs, unsent},
     model::{
         Model,
         attempt::AttemptEvent,
@@ -73,7 +73,7 @@ pub(super) fn wait(
     if let Some(why) = on_the_fly_refusal(model) {
         return Some(in_place::refused(model, attempt, &why));
     }
-    behind_draft(model, look, draft, Next::BeginInPlace)
+    behind_draft(unsent(model).text(), look, draft, Next::BeginInPlace)
 }
 
 /// Returns what follows from the end of a turn in which the conversation was not replaced: it is replaced after the turn, at once

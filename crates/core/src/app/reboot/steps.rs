@@ -23,7 +23,8 @@ use crate::app::{
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{
-        answers_at_once, holds_compaction, is_safe, reads_task, restart_prompt, typing_refusal,
+        answers_at_once, holds_compaction, is_safe, not_begun, reads_task, restart_prompt,
+        typing_refusal,
     },
     model::{
         Model, Overlay,
@@ -33,7 +34,7 @@ use crate::app::{
             Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason, RebootOutcome,
             Replacing,
         },
-        unsent::{OnDisk, Unsent},
+        unsent::OnDisk,
     },
     reboot::{
         ending, in_place,
@@ -289,7 +290,7 @@ fn wait(model: &Model, attempt: &Attempt, look: LastLook, draft: &OnDisk) -> Opt
     match look {
         LastLook::Pending => Some(Next::LookAtDraft),
         LastLook::Done if !model.scratch.reads_prompt_box => {
-            behind_draft(model, look, draft, |on_disk| {
+            behind_draft(not_begun(model), look, draft, |on_disk| {
                 if is_within_call(model, attempt) {
                     Next::Note(AttemptEvent::CallBegun, Vec::new())
                 } else {
@@ -301,16 +302,16 @@ fn wait(model: &Model, attempt: &Attempt, look: LastLook, draft: &OnDisk) -> Opt
     }
 }
 
-/// Returns what follows once the text of the prompt box is on disk; until then, the order to write it.
+/// Returns what follows once this unsent text is on disk; until then, the order to write it.
 pub(super) fn behind_draft(
-    model: &Model,
+    text: Option<String>,
     look: LastLook,
     draft: &OnDisk,
     then: impl FnOnce(OnDisk) -> Next,
 ) -> Option<Next> {
-    match unsent::unsent(model) {
-        Unsent::Text(text) if *draft == OnDisk::Ordered(text.clone()) => None,
-        Unsent::Text(text) if *draft != OnDisk::Kept(text.clone()) => {
+    match text {
+        Some(text) if *draft == OnDisk::Ordered(text.clone()) => None,
+        Some(text) if *draft != OnDisk::Kept(text.clone()) => {
             let draft = OnDisk::Ordered(text.clone());
             let order = Effect::KeepDraft(Some(text));
             Some(Next::GoOn(Phase::Waiting { look, draft }, Some(order)))

@@ -14,7 +14,7 @@ use pitstop_agent::bridge::Link;
 
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 use crate::app::{
-    facts::{in_box, typing_refusal},
+    facts::{in_box, not_begun, typing_refusal},
     model::{
         Model,
         unsent::{OnDisk, Waiting},
@@ -22,24 +22,21 @@ use crate::app::{
     reboot::submit,
 };
 
-/// Takes over what the prompt box of the old session holds, before that ends.
+/// Takes over what the old session was given and has not begun, before that ends.
 pub fn take(model: &mut Model, on_disk: &OnDisk) {
-    match unsent(model) {
-        Unsent::Text(text) => {
-            let draft = model.session.agent.bridge.draft(model.session.id);
-            let cursor = draft.filter(|draft| draft.text == text);
-            model.reboot.unsent = Some(Waiting {
-                cursor: cursor.map(|draft| draft.cursor),
-                ..Waiting::new(text)
-            });
-        }
-        // A prompt that is waiting to be put back already is carried over to the session after.
-        Unsent::Nothing => model.emit_all(model.reboot.forget_draft(on_disk)),
-        Unsent::Unreadable => {
-            model.error("your unsent prompt could not be read, and goes with the session");
-            model.emit_all(model.reboot.forget_draft(on_disk));
-        }
+    if unsent(model) == Unsent::Unreadable {
+        model.error("your unsent prompt could not be read, and goes with the session");
     }
+    // A prompt that is waiting to be put back already is carried over to the session after.
+    let Some(text) = not_begun(model) else {
+        return model.emit_all(model.reboot.forget_draft(on_disk));
+    };
+    let draft = model.session.agent.bridge.draft(model.session.id);
+    let cursor = draft.filter(|draft| draft.text == text);
+    model.reboot.unsent = Some(Waiting {
+        cursor: cursor.map(|draft| draft.cursor),
+        ..Waiting::new(text)
+    });
 }
 
 /// Puts the unsent prompt into the prompt box as soon as that is empty and nothing of ours is still to be typed there.

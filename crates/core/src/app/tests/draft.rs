@@ -399,6 +399,31 @@ fn prompts_that_wait_for_a_working_agent_are_kept_with_the_draft_until_they_are_
 }
 
 #[test]
+fn a_reboot_that_cuts_the_turn_takes_over_the_prompts_that_wait_for_its_end() {
+    let mut bench = Bench::new();
+    let shown = bench.model.draft.handoff.current().text.clone();
+    bench.prompted(OLD, "port it");
+    bench.facts_read(TranscriptFacts {
+        queued: vec!["then the docs".to_owned()],
+        ..TranscriptFacts::default()
+    });
+    for _ in 0..2 {
+        bench.press(KeyCode::F(5));
+        bench.git();
+        bench.press(KeyCode::Enter);
+    }
+    bench.exited(0);
+    bench.spawned(NEW + 1);
+    bench.started(NEW);
+    let mut effects = bench.ready();
+    let shown = pasted(&effects).unwrap_or(shown);
+    effects.extend(bench.prompted(NEW, &shown));
+    effects.extend(bench.prompt_box(PromptBox::Empty));
+    effects.extend(bench.turn_ended(NEW));
+    assert_eq!(pasted(&effects[1..]).as_deref(), Some("then the docs"));
+}
+
+#[test]
 fn a_line_for_the_shell_comes_back_as_one() {
     let mut bench = Bench::bridged();
     bench.prompt_box(holds("!make test"));
