@@ -25,6 +25,7 @@ use crate::app::{
         Model,
         carried::{Carried, Keeping},
         draft::HandoffDraft,
+        reboot::Attempt,
         unsent::Unsent,
     },
 };
@@ -103,9 +104,10 @@ fn new_draft(model: &Model) -> Option<Effect> {
 }
 
 /// Returns what a person has typed and the agent has not been given. Between two sessions, and while we leave, the box does not show
-/// what a person wants: then it is what was kept last.
+/// what a person wants: then it is what was kept last. A reboot that is announced or waits has not touched the box yet.
 pub fn last_unsent(model: &Model) -> Option<String> {
-    let at_rest = model.reboot.attempt.is_none()
+    let attempt = model.reboot.attempt.as_ref();
+    let at_rest = attempt.is_none_or(Attempt::is_harmless)
         && model.outside.quitting().is_none()
         && matches!(
             model.session.agent.state,

@@ -424,6 +424,22 @@ fn a_reboot_that_cuts_the_turn_takes_over_the_prompts_that_wait_for_its_end() {
 }
 
 #[test]
+fn what_is_typed_while_a_reboot_waits_is_on_disk_within_a_moment() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "port it");
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    assert_eq!(bench.step(), Some(Step::Waiting));
+    bench.prompt_box(holds("then the docs"));
+    let kept = bench.kept_in_a_moment();
+    assert_eq!(kept, [Some("then the docs".to_owned())]);
+    bench.exited(1);
+    let found = bench.model.reboot.unsent.as_ref();
+    assert_eq!(found.map(|one| one.text.as_str()), Some("then the docs"));
+}
+
+#[test]
 fn a_line_for_the_shell_comes_back_as_one() {
     let mut bench = Bench::bridged();
     bench.prompt_box(holds("!make test"));
