@@ -99,28 +99,26 @@ fn main() {
         None => error.exit(),
     });
     if let Some(flag) = cli.idle_flag() {
-        exit(out::misused(
-            &format!("`{flag}` has no effect on this command"),
-            "it is for a session that is started, by `pitstop` itself or `pitstop restore`",
-        ));
+        let hint = "it is for a session that is started, by `pitstop` itself or `pitstop restore`";
+        exit(out::misused(format!("`{flag}` has no effect on this command"), hint).show());
     }
     let outcome = match cli.command {
         None => host::run(&cli.host),
-        Some(Command::Demo(args)) => Ok(demo::run(&args, &cli.host)),
+        Some(Command::Demo(args)) => demo::run(&args, &cli.host),
         Some(Command::Api(args)) => api::run(&args),
         Some(Command::Attach(args)) => attach::run(&args),
         Some(Command::Check(args)) => Ok(check::run(&args, &cli.host.config_flags())),
         Some(Command::Completions(args)) => Ok(completions::run(&args, Cli::command())),
-        Some(Command::Context(args)) => Ok(context::run(&args)),
-        Some(Command::Ctl(args)) => Ok(ctl::run(&args)),
-        Some(Command::Detach) => Ok(ctl::give_order(ctl::Action::Detach)),
+        Some(Command::Context(args)) => context::run(&args),
+        Some(Command::Ctl(args)) => ctl::run(&args),
+        Some(Command::Detach) => ctl::give_order(ctl::Action::Detach),
         Some(Command::Doctor(args)) => doctor::run(&args, &cli.host.config_flags()),
-        Some(Command::GitHook(args)) => Ok(git_hook::run(&args)),
+        Some(Command::GitHook(args)) => git_hook::run(&args),
         Some(Command::Handoff(args)) => handoff::run(&args, &cli.host.config_flags()),
         Some(Command::History(args)) => history::run(&args, &cli.host.config_flags()),
         Some(Command::Ls(args)) => choose::run(&args, &cli.host),
-        Some(Command::Run(args)) => Ok(run::run(&args, &cli.host)),
-        Some(Command::Man(args)) => Ok(man::run(&args, Cli::command())),
+        Some(Command::Run(args)) => run::run(&args, &cli.host),
+        Some(Command::Man(args)) => man::run(&args, Cli::command()),
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Notify(args)) => notify::run(&args, &cli.host.config_flags()),
         Some(Command::Phone(args)) => phone::run(&args, &cli.host.config_flags()),
@@ -129,12 +127,12 @@ fn main() {
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.config_flags()),
         Some(Command::Status(args)) => status::run(&args),
-        Some(Command::Stop) => Ok(ctl::give_order(ctl::Action::Stop)),
+        Some(Command::Stop) => ctl::give_order(ctl::Action::Stop),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.config_flags()),
         Some(Command::Trust(args)) => trust::run(&args),
     };
-    exit(outcome.unwrap_or_else(|code| code))
+    exit(outcome.unwrap_or_else(|failure| failure.show()))
 }
 
 /// Prints the nearest command, if the first word is none; returns the exit code then.
@@ -159,7 +157,7 @@ fn unknown_command(error: &clap::Error, args: &[OsString]) -> Option<i32> {
     let known = command
         .get_subcommands()
         .flat_map(|one| std::iter::once(one.get_name()).chain(one.get_all_aliases()));
-    Some(unknown::report(word, known))
+    Some(unknown::failure(word, known).show())
 }
 
 fn words(args: &[OsString]) -> Vec<String> {

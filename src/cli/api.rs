@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::out::{self, Outcome};
+use super::out::{self, Failure, Outcome};
 
 /// The size in bytes of the longest body that is sent: more than the server takes, so that the server reports that.
 const BODY: u64 = 2 << 20;
@@ -40,12 +40,12 @@ pub enum Method {
 
 /// Runs the command; returns the exit code.
 pub fn run(args: &ApiArgs) -> Outcome {
-    check_path(&args.path).map_err(|(error, hint)| out::misused(&error, hint))?;
+    check_path(&args.path)?;
     let body = match args.data.as_str() {
         "-" if args.method == Method::Post => out::piped(BODY),
         given => Ok(given.as_bytes().to_vec()),
     };
-    let body = body.map_err(|error| out::failed(&format!("cannot read the JSON: {error}"), ""))?;
+    let body = body.map_err(|error| out::failed(format!("cannot read the JSON: {error}"), ""))?;
     let answer = out::ask(|door, deadline| match args.method {
         Method::Get => door.get(&args.path, deadline),
         Method::Post => door.post(&args.path, &body, deadline),
@@ -55,17 +55,16 @@ pub fn run(args: &ApiArgs) -> Outcome {
 }
 
 /// Checks that this can be sent as the path of a request, and will be answered at once.
-fn check_path(path: &str) -> Result<(), (String, &'static str)> {
+fn check_path(path: &str) -> Result<(), Failure> {
     if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err((
+        return Err(out::misused(
             format!("{path:?} is not a path"),
             "expected printable ASCII that begins with a slash, such as /status",
         ));
     }
     if path.split('?').next() == Some("/events") {
-        return Err((
-            "/events is a stream that does not end, and this command prints complete answers only"
-                .to_owned(),
+        return Err(out::misused(
+            "/events is a stream that does not end, and this command prints complete answers only",
             "read it with curl, as docs/api.md shows",
         ));
     }

@@ -116,7 +116,7 @@ pub fn run(args: &AttachArgs) -> Outcome {
         (Ok(answer), _) if answer.status == OTHER_VERSION => by_its_own_program(args),
         (Ok(answer), _) => Err(out::refused(&answer)),
         (Err(ClientError::NoSupervisor { .. }), _) => Err(out::none_runs()),
-        (Err(error), _) => Err(out::failed_by(&error)),
+        (Err(error), _) => Err(error.into()),
     }
 }
 
@@ -132,7 +132,7 @@ fn by_its_own_program(args: &AttachArgs) -> Outcome {
     program.args(args.watch.then_some("--watch"));
     program.args(args.take.then_some("--take"));
     Err(out::failed(
-        &format!("that cannot be started: {}", program.exec()),
+        format!("that cannot be started: {}", program.exec()),
         "detach and stop work all the same: `pitstop detach`, `pitstop stop`",
     ))
 }
@@ -177,7 +177,7 @@ pub(super) fn show_session(
             }
             code
         }
-        Err(error) => out::failed(&format!("the terminal cannot be attached: {error}"), ""),
+        Err(error) => out::failed(format!("the terminal cannot be attached: {error}"), "").show(),
     };
     Ok(code)
 }

@@ -42,7 +42,7 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
         out::complain(error, "`pitstop check` shows them");
     }
     if let Some(host) = &args.ask_host {
-        return Ok(fleet::ask_host(host, &here));
+        return fleet::ask_host(host, &here);
     }
     let fleet = Fleet::of(&here, args.local);
     if args.json || args.watch || !out::has_terminal() {
@@ -78,7 +78,7 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
         Ok(Picked::Quit) => Ok(out::OK),
         Ok(Picked::Ended(code)) => Ok(code),
         Err(error) => Err(out::failed(
-            &format!("the terminal cannot be used: {error}"),
+            format!("the terminal cannot be used: {error}"),
             "`pitstop ls | cat` prints the list",
         )),
     }

@@ -12,10 +12,13 @@ use std::{
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{out, sessions};
+use super::{
+    out::{self, Failure, Outcome},
+    sessions,
+};
 use pitstop_base::clean;
 use pitstop_core::{
-    config::load::paths::{Paths, project_here},
+    config::load::paths::Paths,
     lineage::{IterationId, Meta},
 };
 use pitstop_handoff::strategy::{self, MAX_COMMANDS};
@@ -45,26 +48,16 @@ pub struct ContextArgs {
 }
 
 /// Runs the command; 0, or 1 if nothing could be read.
-pub fn run(args: &ContextArgs) -> i32 {
-    match read_sessions(args.all) {
-        Ok(sessions) if sessions.is_empty() && !args.json => {
-            out::failed("no session of this project is on record", out::START)
-        }
-        Ok(sessions) if args.json => out::print(&format!("{}\n", as_json(&sessions))),
-        Ok(sessions) => out::print(&as_text(&sessions, args.all)),
-        Err(error) => out::failed(&error.to_string(), ""),
+pub fn run(args: &ContextArgs) -> Outcome {
+    let sessions = read_sessions(args.all)?;
+    if args.json {
+        return Ok(out::print(&format!("{}\n", as_json(&sessions))));
     }
-}
-
-/// The reason why nothing could be read.
-#[derive(Debug, thiserror::Error)]
-enum ContextError {
-    #[error("cannot find the current directory: {0}")]
-    Directory(io::Error),
-    #[error(transparent)]
-    Files(#[from] FilesError),
-    #[error("cannot read {}: {source}", path.display())]
-    Transcript { path: PathBuf, source: io::Error },
+    if sessions.is_empty() {
+        let error = "no session of this project is on record";
+        return Err(out::failed(error, out::START));
+    }
+    Ok(out::print(&as_text(&sessions, args.all)))
 }
 
 /// A session and its last commands.
@@ -75,8 +68,8 @@ struct Session {
 }
 
 /// Returns the present session, or all of them, oldest first.
-fn read_sessions(all: bool) -> Result<Vec<Session>, ContextError> {
-    let project = project_here().map_err(ContextError::Directory)?;
+fn read_sessions(all: bool) -> Result<Vec<Session>, Failure> {
+    let project = out::project()?;
     let places = sessions::places(Paths::of_process(&project).ok().as_ref());
     let mut found = Vec::new();
     if let Some(private) = PrivateDir::find_project(&project)? {
@@ -112,7 +105,7 @@ fn of_run(
     places: &[PathBuf],
     all: bool,
     found: &mut Vec<Session>,
-) -> Result<(), ContextError> {
+) -> Result<(), Failure> {
     let Some(meta) = run.read(META, META_LIMIT)? else {
         return Ok(());
     };
@@ -147,7 +140,7 @@ fn of_run(
 fn read_recorded(
     run: &PrivateDir,
     iteration: IterationId,
-) -> Result<Option<CommandLog>, ContextError> {
+) -> Result<Option<CommandLog>, FilesError> {
     let Some(directory) = run.find_dir(&format!("iteration-{iteration}"))? else {
         return Ok(None);
     };
@@ -155,12 +148,8 @@ fn read_recorded(
     Ok(bytes.map(|bytes| cast::read_commands(&bytes, MAX_COMMANDS)))
 }
 
-fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
-    let failed = |source| ContextError::Transcript {
-        path: path.to_owned(),
-        source,
-    };
-    let mut file = File::open(path).map_err(failed)?;
+fn from_transcript(id: String, path: &Path) -> Result<Session, Failure> {
+    let mut file = File::open(path).map_err(out::cannot("read", path))?;
     let mut reader = CommandReader::new(MAX_COMMANDS);
     let mut buffer = vec![0; 256 * 1024];
     loop {
@@ -168,7 +157,7 @@ fn from_transcript(id: String, path: &Path) -> Result<Session, ContextError> {
             Ok(0) => break,
             Ok(length) => reader.push(&buffer[..length]),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(error)),
+            Err(error) => return Err(out::cannot("read", path)(error)),
         }
     }
     Ok(Session {

@@ -5,7 +5,10 @@ use std::io::{self, IsTerminal as _};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{out, save::describe};
+use super::{
+    out::{self, Outcome},
+    save::describe,
+};
 use pitstop_base::clean::one_line;
 use pitstop_core::{
     api::wire::{CheckpointBody, Control, OrderReply, RebootBody, SAY_LIMIT},
@@ -85,8 +88,8 @@ impl Action {
     }
 }
 
-/// Gives an order that takes nothing more; returns the exit code as [`run`] does.
-pub fn give_order(action: Action) -> i32 {
+/// Gives an order that takes nothing more, as [`run`] does.
+pub fn give_order(action: Action) -> Outcome {
     run(&CtlArgs {
         action,
         text: None,
@@ -97,35 +100,34 @@ pub fn give_order(action: Action) -> i32 {
 }
 
 /// Runs the command; 0 if the order was accepted, 1 if it was refused, 2 on bad usage, 3 if no supervisor runs here.
-pub fn run(args: &CtlArgs) -> i32 {
+pub fn run(args: &CtlArgs) -> Outcome {
     if args.action != Action::Say
         && let Some(found) = &args.text
     {
         let name = args.action.with_text(String::new()).name();
-        return out::misused(
-            &format!("`{name}` takes no text and no such option, found `{found}`"),
+        return Err(out::misused(
+            format!("`{name}` takes no text and no such option, found `{found}`"),
             "`pitstop ctl --help` says what each order takes",
-        );
+        ));
     }
     if args.way.is_some() && args.action != Action::Reboot {
-        return out::misused(
+        return Err(out::misused(
             "--way is only for `pitstop ctl reboot`",
             "for example: pitstop ctl reboot --way trim",
-        );
+        ));
     }
     if args.action == Action::ClearState && !args.yes && !ask_to_forget() {
         let hint = "`pitstop ctl clear-state --yes` does not ask";
-        return out::failed("nothing is forgotten: you have not said yes", hint);
+        let error = "nothing is forgotten: you have not said yes";
+        return Err(out::failed(error, hint));
     }
     let text = match args.text.as_deref() {
         // A text that is too long is read only so far that it is refused.
-        Some("-") => match out::piped(SAY_LIMIT as u64 + 4) {
-            Ok(bytes) => match read_text(bytes) {
-                Ok(text) => text,
-                Err(error) => return out::misused(&error, "nothing was sent"),
-            },
-            Err(error) => return out::failed(&format!("cannot read the text: {error}"), ""),
-        },
+        Some("-") => {
+            let bytes = out::piped(SAY_LIMIT as u64 + 4)
+                .map_err(|error| out::failed(format!("cannot read the text: {error}"), ""))?;
+            read_text(bytes).map_err(|error| out::misused(error, "nothing was sent"))?
+        }
         given => given.unwrap_or_default().to_owned(),
     };
     let order = args.action.with_text(text);
@@ -136,10 +138,8 @@ pub fn run(args: &CtlArgs) -> i32 {
         _ => json!({}),
     };
     let body = body.to_string();
-    match out::ask(|door, deadline| door.post(&path, body.as_bytes(), deadline)) {
-        Ok(answer) => out::print(&show_answer(args, &answer.body)),
-        Err(code) => code,
-    }
+    let answer = out::ask(|door, deadline| door.post(&path, body.as_bytes(), deadline))?;
+    Ok(out::print(&show_answer(args, &answer.body)))
 }
 
 /// Returns the text that was piped. One that is no text is refused, because it would arrive as another; one that is too long may be

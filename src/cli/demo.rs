@@ -25,7 +25,10 @@ use uuid::Uuid;
 
 use pitstop_store::is_at;
 
-use super::host::{self, Asked, HostArgs, Request};
+use super::{
+    host::{self, Asked, HostArgs, Request},
+    out::Outcome,
+};
 use crate::supervisor::StartError;
 
 /// The start of the name of a demo's directory; the user's number follows.
@@ -69,7 +72,7 @@ pub(super) enum DemoPlace {
 }
 
 /// Runs the command; returns the exit code.
-pub fn run(args: &DemoArgs, host: &HostArgs) -> i32 {
+pub fn run(args: &DemoArgs, host: &HostArgs) -> Outcome {
     let mut host = host.clone();
     host.args.extend(args.args.iter().cloned());
     let demo = if args.here {

@@ -18,7 +18,10 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{here::Here, out};
+use super::{
+    here::Here,
+    out::{self, Failure, Outcome},
+};
 use crate::runtime::wall;
 use pitstop_agent::AgentKind;
 use pitstop_core::{
@@ -174,23 +177,19 @@ fn ask_apart(host: &str) {
     }
 }
 
-/// Asks a host and keeps its answer; returns the exit code. Only one process at a time asks a host.
-pub(super) fn ask_host(host: &str, here: &Here) -> i32 {
+/// Asks a host and keeps its answer. Only one process at a time asks a host.
+pub(super) fn ask_host(host: &str, here: &Here) -> Outcome {
     if !is_host(host) && host != SHARED_STORE {
-        return out::misused("expected the name of a host", "");
+        return Err(out::misused("expected the name of a host", ""));
     }
     let state = here.paths.state_dir();
-    let kept = PrivateDir::open_path(state).and_then(|state| state.dir(PLACE));
-    let kept = match kept {
-        Ok(kept) => kept,
-        Err(error) => return out::failed_by(&error),
-    };
+    let kept = PrivateDir::open_path(state)?.dir(PLACE)?;
     let lock = File::create(kept.path().join(lock_of(host)));
     let alone = lock.as_ref().is_ok_and(|lock| {
         rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok()
     });
     if !alone {
-        return 0;
+        return Ok(out::OK);
     }
     let mut answer = Fleet::of(here, true).known_answer(host);
     let sessions = if host == SHARED_STORE {
@@ -207,10 +206,8 @@ pub(super) fn ask_host(host: &str, here: &Here) -> i32 {
         Err(error) => answer.error = Some(error),
     }
     let text = json!(answer).to_string();
-    match kept.write_private(&file_of(host), text.as_bytes()) {
-        Ok(()) => 0,
-        Err(error) => out::failed_by(&error),
-    }
+    kept.write_private(&file_of(host), text.as_bytes())?;
+    Ok(out::OK)
 }
 
 /// Asks a host for its sessions.
@@ -305,10 +302,10 @@ fn read_stream(stream: Option<&mut impl std::io::Read>) -> String {
 }
 
 /// Shows a session of another machine in this terminal; returns only if that cannot be started.
-pub(super) fn attach_host(host: &str, project: &str) -> i32 {
+pub(super) fn attach_host(host: &str, project: &str) -> Failure {
     let there = format!("cd -- {} && {THERE} attach", shell_words::quote(project));
     let error = Command::new("ssh").args(["-t", "--", host, &there]).exec();
-    out::failed(&format!("ssh cannot be started: {error}"), "")
+    out::failed(format!("ssh cannot be started: {error}"), "")
 }
 
 /// Returns the name of the file that the process that asks a host has locked; it was written when the host was last asked.

@@ -16,7 +16,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,10 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{hook, observer, out};
+use super::{
+    hook, observer,
+    out::{self, Failure, Outcome},
+};
 use pitstop_base::clean;
 use pitstop_core::api::wire::{self, CommitBody};
 
@@ -95,56 +98,19 @@ enum Done {
     Absent,
 }
 
-/// The reason why nothing was done.
-#[derive(Debug, thiserror::Error)]
-enum GitHookError {
-    #[error("this is not a git repository; git says: {0}")]
-    NoRepository(String),
-    #[error("cannot run git")]
-    NoGit(#[source] io::Error),
-    #[error("cannot {act} {}", path.display())]
-    Io {
-        act: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error("{} has both {NAME} and {EARLIER}, and neither is pitstop's", .0.display())]
-    Both(PathBuf),
-    #[error("the hook {} is not pitstop's: nothing was changed", .0.display())]
-    Foreign(PathBuf),
-}
-
-impl GitHookError {
-    fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io { act, path, source }
-    }
-
-    const fn hint(&self) -> &'static str {
-        match self {
-            Self::NoRepository(_) => "go to the repository whose commits are meant",
-            Self::NoGit(_) => "install git, or put it on the PATH",
-            Self::Io { .. } => "",
-            Self::Both(_) => "remove the one that is not wanted, then install again",
-            Self::Foreign(_) => "if it calls pitstop's hook, remove that line by hand",
-        }
-    }
-}
-
 /// Runs the command; 0, or 1 if nothing could be done.
-pub fn run(args: &GitHookArgs) -> i32 {
-    let done = match &args.action {
+pub fn run(args: &GitHookArgs) -> Outcome {
+    let change = match &args.action {
         Action::PostCommit { sha } => {
             hook::run_quietly(|| post_commit(sha));
-            return out::OK;
+            return Ok(out::OK);
         }
-        Action::Install => hooks_dir().and_then(|dir| install_hook(&dir).map(|done| (dir, done))),
-        Action::Remove => hooks_dir().and_then(|dir| remove_hook(&dir).map(|done| (dir, done))),
+        Action::Install => install_hook,
+        Action::Remove => remove_hook,
     };
-    match done {
-        Ok((dir, done)) => out::print(&describe_done(&dir, done, args.json)),
-        Err(fault) => out::failed(&out::chain(&fault), fault.hint()),
-    }
+    let dir = hooks_dir()?;
+    let done = change(&dir)?;
+    Ok(out::print(&describe_done(&dir, done, args.json)))
 }
 
 fn describe_done(dir: &Path, done: Done, json: bool) -> String {
@@ -173,19 +139,25 @@ fn describe_done(dir: &Path, done: Done, json: bool) -> String {
 }
 
 /// Returns the directory in which git looks for hooks, by this directory's repository and its config.
-fn hooks_dir() -> Result<PathBuf, GitHookError> {
+fn hooks_dir() -> Result<PathBuf, Failure> {
     let output = Command::new("git")
         .args(["rev-parse", "--git-path", "hooks"])
         .stdin(Stdio::null())
         .output()
-        .map_err(GitHookError::NoGit)?;
+        .map_err(|error| {
+            let hint = "install git, or put it on the PATH";
+            out::failed(format!("cannot run git: {error}"), hint)
+        })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let first = said.lines().next().unwrap_or("nothing").to_owned();
-        return Err(GitHookError::NoRepository(first));
+        let first = said.lines().next().unwrap_or("nothing");
+        return Err(out::failed(
+            format!("this is not a git repository; git says: {first}"),
+            "go to the repository whose commits are meant",
+        ));
     }
     let path = PathBuf::from(OsString::from_vec(strip_line_feed(output.stdout)));
-    std::path::absolute(&path).map_err(GitHookError::io("find", &path))
+    std::path::absolute(&path).map_err(out::cannot("find", &path))
 }
 
 /// Returns the output of git without its final line feed.
@@ -201,32 +173,36 @@ fn is_there(path: &Path) -> bool {
 }
 
 /// Reports whether pitstop wrote the hook; a link is not pitstop's, whatever it leads to.
-fn is_ours(path: &Path) -> Result<bool, GitHookError> {
-    let meta = fs::symlink_metadata(path).map_err(GitHookError::io("examine", path))?;
+fn is_ours(path: &Path) -> Result<bool, Failure> {
+    let meta = fs::symlink_metadata(path).map_err(out::cannot("examine", path))?;
     if !meta.is_file() {
         return Ok(false);
     }
-    let file = fs::File::open(path).map_err(GitHookError::io("read", path))?;
+    let file = fs::File::open(path).map_err(out::cannot("read", path))?;
     let mut text = Vec::new();
     let read = file.take(HOOK_LIMIT).read_to_end(&mut text);
-    read.map_err(GitHookError::io("read", path))?;
+    read.map_err(out::cannot("read", path))?;
     Ok(text
         .split(|byte| *byte == b'\n')
         .any(|line| line.starts_with(MARK.as_bytes())))
 }
 
-fn install_hook(dir: &Path) -> Result<Done, GitHookError> {
-    fs::create_dir_all(dir).map_err(GitHookError::io("make", dir))?;
+fn install_hook(dir: &Path) -> Result<Done, Failure> {
+    fs::create_dir_all(dir).map_err(out::cannot("make", dir))?;
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
-    let exe = env::current_exe().map_err(GitHookError::io("find", Path::new("pitstop")))?;
+    let exe = env::current_exe().map_err(out::cannot("find", Path::new("pitstop")))?;
     let mut done = Done::Installed;
     if is_there(&path) {
         if is_ours(&path)? {
             done = Done::Updated;
         } else if is_there(&earlier) {
-            return Err(GitHookError::Both(dir.to_owned()));
+            let dir = dir.display();
+            return Err(out::failed(
+                format!("{dir} has both {NAME} and {EARLIER}, and neither is pitstop's"),
+                "remove the one that is not wanted, then install again",
+            ));
         } else {
-            fs::rename(&path, &earlier).map_err(GitHookError::io("put aside", &path))?;
+            fs::rename(&path, &earlier).map_err(out::cannot("put aside", &path))?;
         }
     }
     let act = "write";
@@ -234,30 +210,34 @@ fn install_hook(dir: &Path) -> Result<Done, GitHookError> {
         .prefix(".post-commit-")
         .permissions(Permissions::from_mode(0o755))
         .tempfile_in(dir)
-        .map_err(GitHookError::io(act, &path))?;
+        .map_err(out::cannot(act, &path))?;
     file.write_all(&hook_script(exe.as_os_str()))
-        .map_err(GitHookError::io(act, &path))?;
+        .map_err(out::cannot(act, &path))?;
     // The process's umask may have removed the execute permission.
     let mode = Permissions::from_mode(0o755);
     let file = file.into_temp_path();
-    fs::set_permissions(&file, mode).map_err(GitHookError::io(act, &path))?;
+    fs::set_permissions(&file, mode).map_err(out::cannot(act, &path))?;
     file.persist(&path)
-        .map_err(|error| GitHookError::io(act, &path)(error.error))?;
+        .map_err(|error| out::cannot(act, &path)(error.error))?;
     Ok(done)
 }
 
-fn remove_hook(dir: &Path) -> Result<Done, GitHookError> {
+fn remove_hook(dir: &Path) -> Result<Done, Failure> {
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
     if !is_there(&path) {
         return Ok(Done::Absent);
     }
     if !is_ours(&path)? {
-        return Err(GitHookError::Foreign(path));
+        let path = path.display();
+        return Err(out::failed(
+            format!("the hook {path} is not pitstop's: nothing was changed"),
+            "if it calls pitstop's hook, remove that line by hand",
+        ));
     }
     if is_there(&earlier) {
-        fs::rename(&earlier, &path).map_err(GitHookError::io("put back", &earlier))?;
+        fs::rename(&earlier, &path).map_err(out::cannot("put back", &earlier))?;
     } else {
-        fs::remove_file(&path).map_err(GitHookError::io("remove", &path))?;
+        fs::remove_file(&path).map_err(out::cannot("remove", &path))?;
     }
     Ok(Done::Removed)
 }
@@ -376,7 +356,8 @@ mod tests {
         let (dir, hook) = (dir.path(), dir.path().join(NAME));
         assert_eq!(remove_hook(dir).unwrap(), Done::Absent);
         fs::write(&hook, "#!/bin/sh\nexit 7\n").unwrap();
-        assert!(matches!(remove_hook(dir), Err(GitHookError::Foreign(_))));
+        let refused = remove_hook(dir).unwrap_err().error;
+        assert!(refused.ends_with("is not pitstop's: nothing was changed"));
         assert_eq!(install_hook(dir).unwrap(), Done::Installed);
         assert_eq!(install_hook(dir).unwrap(), Done::Updated);
         let earlier = fs::read_to_string(dir.join(EARLIER)).unwrap();
@@ -391,10 +372,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join(NAME), "one").unwrap();
         fs::write(dir.path().join(EARLIER), "other").unwrap();
-        assert!(matches!(
-            install_hook(dir.path()),
-            Err(GitHookError::Both(_))
-        ));
+        let refused = install_hook(dir.path()).unwrap_err().error;
+        assert!(refused.ends_with("and neither is pitstop's"));
         assert_eq!(fs::read_to_string(dir.path().join(NAME)).unwrap(), "one");
     }
 

@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::{
     here::Here,
-    out::{self, Outcome, failed_by},
+    out::{self, Failure, Outcome},
     sessions,
 };
 use pitstop_base::clean;
@@ -87,7 +87,7 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
         found.unfounded = Some(unfounded);
     }
     let text = if args.json {
-        let json = serde_json::to_string(&found).map_err(|error| failed_by(&error))?;
+        let json = serde_json::to_string(&found)?;
         format!("{json}\n")
     } else {
         describe_check(&found)
@@ -114,10 +114,9 @@ fn unfounded_lines(
     here: &Here,
     report: &HandoffReport,
     transcript: &Path,
-) -> Result<Vec<UnfoundedLine>, i32> {
+) -> Result<Vec<UnfoundedLine>, Failure> {
     let mut claims = Claims::of_handoff(&report.text);
-    read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))
-        .map_err(|error| failed_by(&error))?;
+    read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))?;
     let facts = git::facts(&here.directory, COMMITS, None);
     if let GitState::Facts(repository) = out::runtime()?.block_on(facts) {
         for commit in &repository.commits {
@@ -140,7 +139,7 @@ fn unfounded_lines(
 }
 
 /// Returns the check of the newest session here of which a handoff is kept, and that handoff.
-fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
+fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), Failure> {
     here.require_config()?;
     if !here.has_store() {
         return Err(out::none_recorded());
@@ -157,11 +156,11 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), i32> {
     let Some(transcript) = transcript_of(here, report.session_id.as_deref()) else {
         let id = report.session_id.as_deref().unwrap_or("without an id");
         return Err(out::failed(
-            &format!("the transcript of the session {id} is not there"),
+            format!("the transcript of the session {id} is not there"),
             "without it there is nothing to compare the handoff with; the client deletes old transcripts",
         ));
     };
-    let (work, words) = read_transcript(&transcript).map_err(|error| failed_by(&error))?;
+    let (work, words) = read_transcript(&transcript)?;
     let message = past.message();
     let state = message.and_then(|message| message.state).cloned();
     let state = state.and_then(|state| serde_json::from_value::<PreservedState>(state).ok());

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::out::{self, complain, failed_by};
+use super::out::{self, Failure};
 use pitstop_base::process;
 use pitstop_core::{
     api::{endpoint::Endpoint, wire::StatusReport},
@@ -54,18 +54,15 @@ pub struct Here {
 }
 
 impl Here {
-    /// Finds all of this. An error is shown to the person; only the exit code is returned.
-    pub fn find(flags: &Flags) -> Result<Self, i32> {
-        let directory = load::paths::project_here().map_err(|error| {
-            out::failed(&format!("cannot find the current directory: {error}"), "")
-        })?;
-        let paths = Paths::of_process(&directory).map_err(|error| failed_by(&error))?;
+    /// Finds all of this.
+    pub fn find(flags: &Flags) -> Result<Self, Failure> {
+        let directory = out::project()?;
+        let paths = Paths::of_process(&directory)?;
         // A fault in the configuration is reported by `pitstop check`; the store is then that of the defaults.
         let loaded = load::load(&paths, flags);
         let faulty = loaded.is_err();
         let config = loaded.map_or_else(|_| Config::default(), |loaded| loaded.config);
-        let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())
-            .map_err(|error| failed_by(&error))?;
+        let target = StoreTarget::new(config.store.url.as_deref(), paths.state_dir())?;
         let project = Project::new(&directory, &process::host_name());
         Ok(Self {
             directory,
@@ -78,14 +75,14 @@ impl Here {
     }
 
     /// Finds the same for a command that cannot go on with faults in the configuration.
-    pub fn find_configured(flags: &Flags) -> Result<Self, i32> {
+    pub fn find_configured(flags: &Flags) -> Result<Self, Failure> {
         let here = Self::find(flags)?;
         here.require_config()?;
         Ok(here)
     }
 
     /// Refuses a configuration with faults: it may name another store, or another environment.
-    pub fn require_config(&self) -> Result<(), i32> {
+    pub fn require_config(&self) -> Result<(), Failure> {
         if self.faulty {
             let error = "the configuration has faults";
             return Err(out::misused(
@@ -117,25 +114,25 @@ impl Here {
         holder_of(&self.paths, &self.directory)
     }
 
-    /// Opens the store, does the work, and closes it with everything written. An error is shown to the person.
+    /// Opens the store, does the work, and closes it with everything written.
     pub fn with_store<T>(
         &self,
         work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
-    ) -> Result<T, i32> {
+    ) -> Result<T, Failure> {
         out::runtime()?.block_on(async {
             let opened = Store::open(StoreOptions::new(self.target.clone())).await;
-            let Opened { store, warnings } = opened.map_err(|error| failed_by(&error))?;
+            let Opened { store, warnings } = opened?;
             for warning in warnings {
-                complain(&warning.to_string(), "`pitstop doctor` says more");
+                out::complain(&warning.to_string(), "`pitstop doctor` says more");
             }
             let done = work(&store).await;
             let error = store.error();
             let lost = store.close().await;
-            let done = done.map_err(|error| failed_by(&error))?;
+            let done = done?;
             if lost > 0 {
                 let why = error.unwrap_or_else(|| "it was closed".to_owned());
                 return Err(out::failed(
-                    &format!("the database cannot be written: {why}"),
+                    format!("the database cannot be written: {why}"),
                     "nothing was changed; `pitstop doctor` says more",
                 ));
             }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::here::Here;
-use super::out::{self, Outcome, columns, duration, failed_by, tokens};
+use super::out::{self, Failure, Outcome, columns, duration, tokens};
 use crate::runtime::zone;
 use pitstop_base::clean;
 use pitstop_base::clock::Zone;
@@ -83,12 +83,12 @@ pub fn run(args: &HistoryArgs, flags: &Flags) -> Outcome {
 }
 
 /// Returns the iterations of the run of this directory.
-fn newest_iterations(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+fn newest_iterations(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
     let (report, json) = if let Some(found) = out::get_if_any::<HistoryReport>("/history")? {
         found
     } else {
         let report = report_of(&last_run(flags)?);
-        let json = serde_json::to_string(&report).map_err(|error| failed_by(&error))?;
+        let json = serde_json::to_string(&report)?;
         (report, json)
     };
     Ok(if args.json {
@@ -102,7 +102,7 @@ fn newest_iterations(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
 fn from_store<T>(
     flags: &Flags,
     read: impl AsyncFnOnce(&Store, &Here) -> Result<T, StoreError>,
-) -> Result<(T, Here), i32> {
+) -> Result<(T, Here), Failure> {
     let here = Here::find_configured(flags)?;
     if !here.has_store() {
         return Err(out::none_recorded());
@@ -117,7 +117,7 @@ async fn find_runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHist
 }
 
 /// Returns the figures of all runs in this directory.
-fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| {
         let of = HistoryOf::Project(here.project.clone());
         let totals = store.totals(&of).await?;
@@ -132,7 +132,7 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
 }
 
 /// Returns the chart of the newest run in which a turn was measured.
-fn chart_of(flags: &Flags) -> Result<String, i32> {
+fn chart_of(flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| {
         for run in find_runs(store, here, RUNS).await? {
             let turns = metrics::turns(&store.metrics(&run.run.run).await?);
@@ -156,7 +156,7 @@ fn chart_of(flags: &Flags) -> Result<String, i32> {
 }
 
 /// Returns the details of one iteration.
-fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| find_iteration(store, here, one).await;
     let (found, here) = from_store(flags, read)?;
     let past = found.map_err(|why| out::failed(&why, "`pitstop history --all` lists them"))?;
@@ -185,7 +185,7 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, i32
 }
 
 /// Returns what the supervisor says of an iteration that is not over: the store holds it as it was written last.
-fn live_report(here: &Here, past: &PastSession) -> Result<Option<IterationReport>, i32> {
+fn live_report(here: &Here, past: &PastSession) -> Result<Option<IterationReport>, Failure> {
     if !past.iteration.is_open() || here.find_holder().is_none() {
         return Ok(None);
     }
@@ -242,7 +242,7 @@ async fn find_iteration(
 }
 
 /// Returns the iterations of all runs, or those that contain a text.
-fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, i32> {
+fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| {
         let mut runs = find_runs(store, here, ALL_RUNS).await?;
         if let Some(wanted) = &args.search {
@@ -346,7 +346,7 @@ fn short_task(task: Option<&str>) -> String {
 }
 
 /// Returns the last run in this directory.
-fn last_run(flags: &Flags) -> Result<RunHistory, i32> {
+fn last_run(flags: &Flags) -> Result<RunHistory, Failure> {
     let (runs, _) = from_store(flags, async |store: &Store, here: &Here| {
         find_runs(store, here, RUNS).await
     })?;

@@ -32,7 +32,7 @@ use super::{
     demo::{DemoDirs, DemoPlace},
     here::{Environment, Here, lasting_holder},
     offer::{self, Choice},
-    out::{self, Outcome, chain, complain, style},
+    out::{self, Failure, Outcome, chain, style},
     run::RunRequest,
     server, template,
 };
@@ -111,11 +111,11 @@ pub(super) fn begin_choice(args: &HostArgs, choice: Choice) -> Outcome {
         }
         Choice::Quit(code) => return Ok(code),
     };
-    Ok(start_session(Request {
+    start_session(Request {
         args,
         demo: None,
         asked,
-    }))
+    })
 }
 
 /// Returns what a person wants to do with earlier work, where there is some and a person to ask.
@@ -140,8 +140,8 @@ fn ask_choice(args: &HostArgs) -> Choice {
 }
 
 /// Has a supervisor host what is asked for, and shows it in this terminal; a headless run is hosted in this process. Returns the exit
-/// code; an error is shown first.
-pub(super) fn start_session(mut request: Request) -> i32 {
+/// code.
+pub(super) fn start_session(mut request: Request) -> Outcome {
     let config = request.args.config.take();
     request.args.config = config.map(|file| std::path::absolute(&file).unwrap_or(file));
     let is_headless = request.asked.is_headless();
@@ -158,9 +158,9 @@ pub(super) fn start_session(mut request: Request) -> i32 {
         Ok(()) => return server::start(&request),
         Err(error) => Err(error),
     };
-    outcome.unwrap_or_else(|error| {
-        complain(&chain(&error), error.hint());
-        error.code()
+    outcome.map_err(|error| Failure {
+        code: error.code(),
+        ..out::failed(chain(&error), error.hint())
     })
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{
     fleet::{Fleet, HostAnswer, NOT_YET},
     observer,
-    out::{self, Outcome, ago, columns, tokens},
+    out::{self, Failure, Outcome, ago, columns, tokens},
 };
 use crate::{
     runtime::wall,
@@ -224,7 +224,7 @@ impl Session {
 
 /// Finds the sessions that run on this machine, and those that the other machines have last reported. An error is shown to the person; only the
 /// exit code is returned.
-pub(super) fn find_sessions(fleet: &Fleet) -> Result<Vec<Session>, i32> {
+pub(super) fn find_sessions(fleet: &Fleet) -> Result<Vec<Session>, Failure> {
     let answers = fleet.ask_hosts();
     let mut found = on_this_machine()?;
     found.extend(answers.into_iter().flat_map(on_host));
@@ -277,8 +277,8 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
 }
 
 /// Finds the sessions that run on this machine.
-fn on_this_machine() -> Result<Vec<Session>, i32> {
-    let paths = Paths::of_process(Path::new("/")).map_err(|error| out::failed_by(&error))?;
+fn on_this_machine() -> Result<Vec<Session>, Failure> {
+    let paths = Paths::of_process(Path::new("/"))?;
     let files: Vec<PathBuf> = paths
         .run_dirs()
         .flat_map(|dir| observer::secrets_files(dir, "control"))
@@ -385,7 +385,7 @@ fn figures_of(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
 
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is
 /// shown to the person; only the exit code is returned.
-pub(super) fn find_project(name: &str) -> Result<PathBuf, i32> {
+pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
     let sessions = on_this_machine()?;
     let projects = sessions
         .iter()
@@ -406,11 +406,11 @@ pub(super) fn find_project(name: &str) -> Result<PathBuf, i32> {
     match found[..] {
         [project] => Ok(project.to_owned()),
         [] => Err(out::failed(
-            &format!("no session runs in a project named {name:?}"),
+            format!("no session runs in a project named {name:?}"),
             "`pitstop ls` lists those that run",
         )),
         _ => Err(out::misused(
-            &format!("{name:?} fits {} sessions", found.len()),
+            format!("{name:?} fits {} sessions", found.len()),
             "give more of the path; `pitstop ls` lists them",
         )),
     }

@@ -12,7 +12,10 @@ use clap_mangen::{
     roff::{Roff, bold, roman},
 };
 
-use super::{out, version};
+use super::{
+    out::{self, Outcome},
+    version,
+};
 use pitstop_base::{
     exit,
     keymap::{Keymap, Trigger},
@@ -31,15 +34,14 @@ pub struct ManArgs {
 }
 
 /// Runs the command; `program` is the whole command line as it is defined.
-pub fn run(args: &ManArgs, program: Command) -> i32 {
+pub fn run(args: &ManArgs, program: Command) -> Outcome {
     let done = match &args.directory {
         None => program_page(program),
         Some(directory) => write_pages(directory, program).map(|()| String::new()),
     };
-    match done {
-        Ok(text) => out::print(&text),
-        Err(error) => out::failed(&format!("cannot write the manual: {error}"), ""),
-    }
+    let text =
+        done.map_err(|error| out::failed(format!("cannot write the manual: {error}"), ""))?;
+    Ok(out::print(&text))
 }
 
 fn write_pages(directory: &Path, program: Command) -> io::Result<()> {

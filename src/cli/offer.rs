@@ -86,10 +86,10 @@ pub(super) fn ask_for_work(here: &Here) -> Choice {
         Ok(Picked::New) => Choice::New,
         Ok(Picked::Quit) => Choice::Quit(0),
         Ok(Picked::Ended(code)) => Choice::Quit(code),
-        Err(error) => Choice::Quit(out::failed(
-            &format!("the terminal cannot be used: {error}"),
-            "`pitstop --new` starts a fresh session without asking",
-        )),
+        Err(error) => {
+            let hint = "`pitstop --new` starts a fresh session without asking";
+            Choice::Quit(out::failed(format!("the terminal cannot be used: {error}"), hint).show())
+        }
     }
 }
 
@@ -100,7 +100,8 @@ pub(super) fn rows(here: &Here, now: DateTime<Utc>) -> Vec<(PickerRow, Choice)> 
     }
     let places = sessions::places(Some(&here.paths));
     let read = here.with_store(async |store| look(store, here, &places).await);
-    // A fault of the store has been reported; the supervisor can do without it.
+    // The supervisor can do without the store.
+    let read = read.inspect_err(|failure| _ = failure.show());
     read.unwrap_or_default().rows(now)
 }
 

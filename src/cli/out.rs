@@ -3,7 +3,7 @@
 use std::env;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -18,15 +18,45 @@ pub use pitstop_base::exit::{FAILED, NONE_RUNS, OK, USAGE};
 pub use pitstop_base::format::{duration, tokens};
 use pitstop_base::{format, redact};
 use pitstop_core::api::wire::ErrorBody;
-use pitstop_core::config::{error::Style, load::paths::secrets_file_here};
+use pitstop_core::config::{
+    error::Style,
+    load::paths::{project_here, secrets_file_here},
+};
 use pitstop_server::client::{Answer, ApiClient, ClientError};
 
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
-/// The end of a command: its exit code. It is an error where what went wrong was shown to the person.
-pub type Outcome = Result<i32, i32>;
+/// The end of a command: its exit code, or the reason why it has failed.
+pub type Outcome = Result<i32, Failure>;
+
+/// The reason why a command has failed, and its exit code then.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Failure {
+    /// The exit code.
+    pub code: i32,
+    /// What is wrong.
+    pub error: String,
+    /// What can be done about it; empty where nothing is known.
+    pub hint: String,
+}
+
+impl Failure {
+    /// Prints it as [`complain`] does; returns the exit code.
+    pub fn show(&self) -> i32 {
+        complain(&self.error, &self.hint);
+        self.code
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    /// Returns a failure with all causes of the error.
+    fn from(error: E) -> Self {
+        failed(chain(&error), "")
+    }
+}
 
 /// The terminal in raw mode: it is restored when this is dropped, for whatever reason.
 pub struct Raw;
@@ -73,21 +103,21 @@ pub fn complain(error: &str, hint: &str) {
     io::stderr().write_all(text.as_bytes()).ok();
 }
 
-/// Prints the error as [`complain`] does; returns the exit code of a failure.
-pub fn failed(error: &str, hint: &str) -> i32 {
-    complain(error, hint);
-    FAILED
+/// Returns a failure, with a hint unless that is empty.
+pub fn failed(error: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure {
+        code: FAILED,
+        error: error.into(),
+        hint: hint.into(),
+    }
 }
 
-/// Prints an error with all its causes; returns the code as [`failed`] does.
-pub fn failed_by(error: &dyn std::error::Error) -> i32 {
-    failed(&chain(error), "")
-}
-
-/// Prints the error as [`complain`] does; returns the exit code of a wrong command line.
-pub fn misused(error: &str, hint: &str) -> i32 {
-    complain(error, hint);
-    USAGE
+/// Returns the failure of a wrong command line, with a hint unless that is empty.
+pub fn misused(error: impl Into<String>, hint: impl Into<String>) -> Failure {
+    Failure {
+        code: USAGE,
+        ..failed(error, hint)
+    }
 }
 
 /// Returns the style for faults on this stream: in colour on a terminal, unless `NO_COLOR` is set.
@@ -105,16 +135,26 @@ pub fn has_terminal() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
-/// Makes a runtime on this thread; a failure is shown to the person.
-pub fn runtime() -> Result<Runtime, i32> {
-    let built = Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| failed_by(&error))
+/// Makes a runtime on this thread.
+pub fn runtime() -> Result<Runtime, Failure> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-/// Goes to the directory of a project; a failure is shown to the person.
-pub fn enter(project: &Path) -> Result<(), i32> {
-    env::set_current_dir(project)
-        .map_err(|error| failed(&format!("cannot enter {}: {error}", project.display()), ""))
+/// Goes to the directory of a project.
+pub fn enter(project: &Path) -> Result<(), Failure> {
+    env::set_current_dir(project).map_err(cannot("enter", project))
+}
+
+/// Makes the failure of something that was to be done with a file or a directory.
+pub fn cannot(act: &str, path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    let what = format!("cannot {act} {}", path.display());
+    move |error| failed(format!("{what}: {error}"), "")
+}
+
+/// Returns the current project.
+pub fn project() -> Result<PathBuf, Failure> {
+    project_here()
+        .map_err(|error| failed(format!("cannot find the current directory: {error}"), ""))
 }
 
 /// Reads standard input, at most this many bytes of it.
@@ -171,15 +211,13 @@ pub fn path(path: &Path) -> String {
 }
 
 /// Asks the supervisor of the current project.
-///
-/// An error is shown to the person at once; only the exit code is returned.
 pub fn ask(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
-) -> Result<Answer, i32> {
+) -> Result<Answer, Failure> {
     ask_if_any(exchange)?.ok_or_else(none_runs)
 }
 
-/// Asks the supervisor of the current project; the caller shows errors.
+/// Asks the supervisor of the current project, whatever it answers.
 pub fn try_ask(
     exchange: impl FnOnce(&ApiClient) -> Result<Answer, ClientError>,
 ) -> Result<Answer, ClientError> {
@@ -198,11 +236,11 @@ pub fn here() -> Result<ApiClient, ClientError> {
 /// Asks as [`ask`] does, but returns `None` if no supervisor runs here, which is not an error.
 pub fn ask_if_any(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
-) -> Result<Option<Answer>, i32> {
+) -> Result<Option<Answer>, Failure> {
     let answer = match try_ask(|door| exchange(door, Instant::now() + ANSWER_LIMIT)) {
         Ok(answer) => answer,
         Err(ClientError::NoSupervisor { .. }) => return Ok(None),
-        Err(error) => return Err(failed_by(&error)),
+        Err(error) => return Err(error.into()),
     };
     if (200..300).contains(&answer.status) {
         return Ok(Some(answer));
@@ -210,24 +248,24 @@ pub fn ask_if_any(
     Err(refused(&answer))
 }
 
-/// Shows the reason that the supervisor gives for a refusal; returns the exit code.
-pub fn refused(answer: &Answer) -> i32 {
+/// Returns the reason that the supervisor gives for a refusal.
+pub fn refused(answer: &Answer) -> Failure {
     let refusal = serde_json::from_slice::<ErrorBody>(&answer.body);
     let refusal = refusal.unwrap_or_else(|_| ErrorBody {
         error: format!("the supervisor answered with code {}", answer.status),
         hint: String::new(),
         field: None,
     });
-    failed(&refusal.error, &refusal.hint)
+    failed(refusal.error, refusal.hint)
 }
 
 /// Gets a report of the supervisor, with its JSON as it came.
-pub fn get<T: DeserializeOwned>(path: &str) -> Result<(T, String), i32> {
+pub fn get<T: DeserializeOwned>(path: &str) -> Result<(T, String), Failure> {
     get_if_any(path)?.ok_or_else(none_runs)
 }
 
 /// Gets a report as [`get`] does, but returns `None` if no supervisor runs here, which is not an error.
-pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>, i32> {
+pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>, Failure> {
     let Some(answer) = ask_if_any(|door, deadline| door.get(path, deadline))? else {
         return Ok(None);
     };
@@ -245,19 +283,21 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
 /// The hint on how to start a supervisor.
 pub const START: &str = "start one with `pitstop`, or go to the directory in which it was started";
 
-/// Reports that no supervisor runs here; returns the exit code.
-pub fn none_runs() -> i32 {
-    complain("no supervisor runs for this directory", START);
-    NONE_RUNS
+/// Returns the failure where no supervisor runs here.
+pub fn none_runs() -> Failure {
+    Failure {
+        code: NONE_RUNS,
+        ..failed("no supervisor runs for this directory", START)
+    }
 }
 
-/// Reports that nothing is known of this directory; returns the exit code.
-pub fn none_recorded() -> i32 {
-    complain(
-        "no supervisor runs for this directory, and no earlier run of it is on record",
-        START,
-    );
-    NONE_RUNS
+/// Returns the failure where nothing is known of this directory.
+pub fn none_recorded() -> Failure {
+    let error = "no supervisor runs for this directory, and no earlier run of it is on record";
+    Failure {
+        code: NONE_RUNS,
+        ..failed(error, START)
+    }
 }
 
 #[cfg(test)]

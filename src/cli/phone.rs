@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     here::Here,
-    out::{self, Outcome},
+    out::{self, Failure, Outcome},
 };
 use crate::runtime::wall;
 use pitstop_base::{clean::one_line, exit::INTERRUPTED};
@@ -87,18 +87,18 @@ pub fn run(args: &PhoneArgs, flags: &Flags) -> Outcome {
     }
 }
 
-fn store() -> Result<DeviceStore, i32> {
-    let paths = Paths::of_process(Path::new("/")).map_err(|error| out::failed_by(&error))?;
+fn store() -> Result<DeviceStore, Failure> {
+    let paths = Paths::of_process(Path::new("/"))?;
     Ok(DeviceStore::new(paths.state_dir()))
 }
 
-fn failed(error: &DeviceError) -> i32 {
+fn failed(error: &DeviceError) -> Failure {
     let hint = match error {
         DeviceError::Full => "revoke one with `pitstop phone revoke NAME`",
         DeviceError::Damaged { .. } => "remove the file: then no device is paired",
         _ => "",
     };
-    out::failed(&out::chain(error), hint)
+    out::failed(out::chain(error), hint)
 }
 
 fn list(store: &DeviceStore, as_json: bool) -> Outcome {
@@ -167,7 +167,7 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
     // The signals are heard before there is a code to take back.
     let mut signals = {
         let _inside = runtime.enter();
-        Interrupts::new().map_err(|error| out::failed_by(&error))?
+        Interrupts::new()?
     };
     let code = store
         .open_pairing(right, Moment::now())
@@ -220,7 +220,7 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
 }
 
 /// Returns the address that is given, without a slash at its end.
-fn checked(url: &str) -> Result<String, i32> {
+fn checked(url: &str) -> Result<String, Failure> {
     let is_web = url.starts_with("https://") || url.starts_with("http://");
     if is_web && !url.contains(|c: char| c.is_whitespace() || c.is_control() || "?#".contains(c)) {
         return Ok(url.trim_end_matches('/').to_owned());

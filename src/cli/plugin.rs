@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::out::{self, Outcome};
+use super::out::{self, Failure, Outcome};
 use pitstop_core::config::load::Flags;
 
 /// The most bytes of a question that are read: a path is the longest part of one.
@@ -75,17 +75,17 @@ pub fn run(args: &PluginArgs, flags: &Flags) -> Outcome {
 }
 
 /// Reads what the plugin asks.
-fn question<T: DeserializeOwned>() -> Result<T, i32> {
-    let bytes = out::piped(QUESTION_LIMIT).map_err(|error| out::failed_by(&error))?;
+fn question<T: DeserializeOwned>() -> Result<T, Failure> {
+    let bytes = out::piped(QUESTION_LIMIT)?;
     serde_json::from_slice(&bytes).map_err(|error| {
         out::misused(
-            &format!("expected the plugin's question as JSON on standard input: {error}"),
+            format!("expected the plugin's question as JSON on standard input: {error}"),
             "this is called by the plugin; `pitstop plugin install DIR` brings one up to date",
         )
     })
 }
 
-fn printed(answer: &impl Serialize) -> Result<String, i32> {
-    let json = serde_json::to_string(answer).map_err(|error| out::failed_by(&error))?;
+fn printed(answer: &impl Serialize) -> Result<String, Failure> {
+    let json = serde_json::to_string(answer)?;
     Ok(format!("{json}\n"))
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::{
     here::{Here, holder_of},
     leftovers::{self, Leftover},
-    out::{self, Outcome, columns, failed_by},
+    out::{self, Failure, Outcome, columns},
 };
 use pitstop_base::{format, process};
 use pitstop_core::{
@@ -71,7 +71,7 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
         ));
     };
     let mut pruned = Pruned::default();
-    let own = here.open_files().map_err(|error| failed_by(&error))?;
+    let own = here.open_files()?;
     let mut directories = vec![(own, here.find_holder())];
     if here.has_store() {
         let project = (!args.all).then_some(&here.project);
@@ -112,7 +112,7 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
         let Some(directory) = directory else { continue };
         let live = holder.as_ref().map(|holder| &holder.run);
         if let Err(error) = prune_files(directory, live, before, args.dry_run, &mut pruned) {
-            pruned.code = failed_by(&error);
+            pruned.code = Failure::from(error).show();
         }
     }
     let left: Vec<Leftover> = leftovers::find_leftovers(&here.paths, SystemTime::now());
@@ -120,7 +120,7 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
     if !args.dry_run {
         for one in left {
             if let Err(error) = one.remove_files() {
-                pruned.code = failed_by(&error);
+                pruned.code = Failure::from(error).show();
             }
         }
     }

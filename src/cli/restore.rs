@@ -13,7 +13,7 @@ use super::{
     demo::DemoPlace,
     here::Here,
     host::{self, Asked, HostArgs, Request},
-    out::{self, Outcome, columns},
+    out::{self, Failure, Outcome, columns},
     sessions::is_of_the_demo,
 };
 use crate::runtime::zone;
@@ -75,7 +75,7 @@ pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
         let checkpoint = import(file)?;
         let demo = here.has_store()
             && here.with_store(async |store| is_of_the_demo(store, &checkpoint).await)?;
-        return Ok(start(args, host, demo, checkpoint));
+        return start(args, host, demo, checkpoint);
     }
     let which = which(args, &here)?;
     let (found, known, is_demo) = if here.has_store() {
@@ -93,17 +93,17 @@ pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
     }
     if args.at.is_some() && found.len() > 1 {
         return Err(out::misused(
-            &format!("this id fits {} checkpoints", found.len()),
+            format!("this id fits {} checkpoints", found.len()),
             "give more of the id; `pitstop restore --list` shows them",
         ));
     }
     match found.into_iter().next() {
-        Some(checkpoint) => Ok(start(args, host, is_demo, checkpoint)),
+        Some(checkpoint) => start(args, host, is_demo, checkpoint),
         None => Err(none_found(&which, &known)),
     }
 }
 
-fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpoint) -> i32 {
+fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpoint) -> Outcome {
     let mut host = host.clone();
     host.agent = args.agent.clone().or(host.agent);
     host.args.extend(args.args.iter().cloned());
@@ -116,7 +116,7 @@ fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpo
 }
 
 /// Reads a checkpoint from a file.
-fn import(file: &Path) -> Result<Checkpoint, i32> {
+fn import(file: &Path) -> Result<Checkpoint, Failure> {
     let mut bytes = Vec::new();
     let read = File::open(file).and_then(|open| {
         // One byte over the limit is enough to refuse it.
@@ -124,7 +124,7 @@ fn import(file: &Path) -> Result<Checkpoint, i32> {
     });
     let refused = |why: &str| {
         out::misused(
-            &format!("{}: {why}", file.display()),
+            format!("{}: {why}", file.display()),
             "`pitstop save --to FILE` writes one",
         )
     };
@@ -134,7 +134,7 @@ fn import(file: &Path) -> Result<Checkpoint, i32> {
 }
 
 /// Returns the query for the checkpoints that are meant.
-fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, i32> {
+fn which(args: &RestoreArgs, here: &Here) -> Result<Checkpoints, Failure> {
     let id = args.at.as_deref().map(id_start).transpose();
     let id = id.map_err(|error| out::misused(&error, "`pitstop restore --list` shows them"))?;
     let limit = if args.list || id.is_some() { LISTED } else { 1 };
@@ -204,7 +204,7 @@ async fn look(
     Ok((found, known, is_demo))
 }
 
-fn none_found(which: &Checkpoints, known: &[String]) -> i32 {
+fn none_found(which: &Checkpoints, known: &[String]) -> Failure {
     let mut wanted = match (&which.environment, &which.id) {
         (Some(name), _) => format!("checkpoint of {name:?}"),
         (None, Some(id)) => format!("checkpoint whose id begins with {id}"),
@@ -220,7 +220,7 @@ fn none_found(which: &Checkpoints, known: &[String]) -> i32 {
         let known = known.collect::<Vec<_>>().join(", ");
         format!("there are checkpoints of: {known}; `pitstop restore ENV` takes one up")
     };
-    out::failed(&format!("there is no {wanted}"), &hint)
+    out::failed(format!("there is no {wanted}"), &hint)
 }
 
 /// Reports whether a person or a script asked for the checkpoint.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     demo::DemoPlace,
     host::{self, Asked, HostArgs, Request},
-    out,
+    out::{self, Failure, Outcome},
 };
 use crate::runtime::{lines::LineFormat, task};
 use pitstop_base::clean::one_line;
@@ -104,13 +104,13 @@ pub(super) struct RunRequest {
 
 impl RunRequest {
     /// Reads the task and checks what clap cannot.
-    fn new(args: &RunArgs) -> Result<Self, (String, &'static str)> {
+    fn new(args: &RunArgs) -> Result<Self, Failure> {
         let (task, file) = task_of(&args.task)?;
         let until = args.until.trim();
         // The agent cannot be expected to write what no one sees.
         let is_seen = !until.is_empty() && one_line(until) == until;
         if !is_seen || until.len() > stop_phrase::LIMIT {
-            return Err((
+            return Err(out::misused(
                 format!(
                     "--until needs one line of 1 to {} bytes without invisible characters, found \"{}\"",
                     stop_phrase::LIMIT,
@@ -180,36 +180,34 @@ fn cap<T: Default + PartialEq>(flag: Option<T>, set: Option<T>) -> Option<T> {
 
 /// Returns the task and its file. A word with a slash or an ending is taken for the name of a file, so that a misspelled
 /// name does not become a task.
-fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static str)> {
+fn task_of(given: &str) -> Result<(String, Option<PathBuf>), Failure> {
     let path = Path::new(given);
     let one_word = !given.contains(char::is_whitespace);
     if path.is_file() {
-        let text = task::read(path).map_err(|why| (why, ""))?;
+        let text = task::read(path).map_err(|why| out::misused(why, ""))?;
         // The path is made absolute, because the agent, or a shell, may change directories.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         return Ok((text, Some(path)));
     }
     if given.trim().is_empty() {
-        return Err((
-            "the task is empty: expected a text or the name of a file".to_owned(),
-            "",
-        ));
+        let error = "the task is empty: expected a text or the name of a file";
+        return Err(out::misused(error, ""));
     }
     if one_word && given.contains('/') && path.exists() {
-        return Err((
+        return Err(out::misused(
             format!("expected a file as the task, found something else: {given}"),
             "name a file of text, or give the task itself, in several words",
         ));
     }
     if one_word && (given.contains('/') || path.extension().is_some()) {
-        return Err((
+        return Err(out::misused(
             format!("there is no task file {given}"),
             "a task of one word is read as the name of a file; a task given as text has several words",
         ));
     }
     if given.len() as u64 > task::LIMIT {
         let limit = task::LIMIT;
-        return Err((
+        return Err(out::misused(
             format!("the task is too long: expected at most {limit} bytes"),
             "put what it refers to into files",
         ));
@@ -218,30 +216,26 @@ fn task_of(given: &str) -> Result<(String, Option<PathBuf>), (String, &'static s
 }
 
 /// Runs the task; returns the exit code.
-pub fn run(args: &RunArgs, host: &HostArgs) -> i32 {
+pub fn run(args: &RunArgs, host: &HostArgs) -> Outcome {
     if host.agent.is_some() {
-        return out::misused(
+        return Err(out::misused(
             "expected an agent that reports when a turn is over, found --agent",
             "an autonomous run needs Claude Code, or --demo",
-        );
+        ));
     }
-    match RunRequest::new(args) {
-        Ok(request) => {
-            let mut host = host.clone();
-            host.args.extend(args.args.iter().cloned());
-            let place = if args.here {
-                DemoPlace::Here
-            } else {
-                DemoPlace::Temporary { keep: false }
-            };
-            host::start_session(Request {
-                args: host,
-                demo: args.demo.then_some(place),
-                asked: Asked::Run(Box::new(request)),
-            })
-        }
-        Err((error, hint)) => out::misused(&error, hint),
-    }
+    let request = RunRequest::new(args)?;
+    let mut host = host.clone();
+    host.args.extend(args.args.iter().cloned());
+    let place = if args.here {
+        DemoPlace::Here
+    } else {
+        DemoPlace::Temporary { keep: false }
+    };
+    host::start_session(Request {
+        args: host,
+        demo: args.demo.then_some(place),
+        asked: Asked::Run(Box::new(request)),
+    })
 }
 
 #[cfg(test)]
@@ -259,7 +253,7 @@ mod tests {
     fn parse(words: &[&str]) -> Result<RunRequest, String> {
         let words = ["run"].iter().chain(words);
         let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        RunRequest::new(&line.run).map_err(|(error, _)| error)
+        RunRequest::new(&line.run).map_err(|failure| failure.error)
     }
 
     #[test]

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     here::Here,
-    out::{self, Outcome, failed_by},
+    out::{self, Failure, Outcome},
     template,
 };
 use pitstop_base::clean::one_line;
@@ -66,7 +66,7 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> Outcome {
         tags: args.tag.clone(),
     };
     body.check()
-        .map_err(|error| out::misused(&error.to_string(), ""))?;
+        .map_err(|error| out::misused(error.to_string(), ""))?;
     let export_to = match args.to.as_deref() {
         Some(file) => Some((file, Here::find_configured(flags)?)),
         None => None,
@@ -83,7 +83,7 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> Outcome {
 }
 
 /// Writes the checkpoint that was saved to a file that only its user can read.
-fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> {
+fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), Failure> {
     let which = Checkpoints {
         id: Some(reply.checkpoint_id.clone()),
         limit: 1,
@@ -93,7 +93,7 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
     let Some(checkpoint) = found.first() else {
         let file = file.display();
         return Err(out::failed(
-            &format!("nothing was written to {file}: the checkpoint is not in the database yet"),
+            format!("nothing was written to {file}: the checkpoint is not in the database yet"),
             &reply.message,
         ));
     };
@@ -101,8 +101,8 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), i32> 
     written.map_err(|error| {
         let id: String = reply.checkpoint_id.chars().take(8).collect();
         out::failed(
-            &format!("the checkpoint {id} is saved, but cannot be written to {}: {error}", file.display()),
-            &format!("`pitstop restore --at {id}` goes on from it on this machine; on another one a file is needed"),
+            format!("the checkpoint {id} is saved, but cannot be written to {}: {error}", file.display()),
+            format!("`pitstop restore --at {id}` goes on from it on this machine; on another one a file is needed"),
         )
     })
 }
@@ -122,29 +122,29 @@ fn write_private(file: &Path, text: &str) -> io::Result<()> {
     open.sync_all()
 }
 
-fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), i32> {
-    let json = serde_json::to_vec(&body).map_err(|error| failed_by(&error))?;
+fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), Failure> {
+    let json = serde_json::to_vec(&body)?;
     let answer = out::ask_if_any(|door, deadline| door.post("/control/save", &json, deadline))?;
     if let Some(answer) = answer {
-        let reply = serde_json::from_slice(&answer.body).map_err(|error| failed_by(&error))?;
+        let reply = serde_json::from_slice(&answer.body)?;
         let json = String::from_utf8_lossy(&answer.body).into_owned();
         return Ok((reply, json));
     }
     let reply = alone(body, &Here::find_configured(flags)?)?;
-    let json = serde_json::to_string(&reply).map_err(|error| failed_by(&error))?;
+    let json = serde_json::to_string(&reply)?;
     Ok((reply, json))
 }
 
 /// Saves what is known without a supervisor.
-fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
+fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, Failure> {
     let text = scratchpad_text(here)?;
     let notes = Parsed::read(&text);
     let commits = here.config.handoff.git_history_count;
     let git = out::runtime()?.block_on(git::facts(&here.directory, commits, None));
     let state = known_state(&body, &notes, &git);
-    let mut saved = serde_json::to_value(&state).map_err(|error| failed_by(&error))?;
+    let mut saved = serde_json::to_value(&state)?;
     let place = Place::of(&here.directory.to_string_lossy(), &git);
-    saved[PLACE] = serde_json::to_value(place).map_err(|error| failed_by(&error))?;
+    saved[PLACE] = serde_json::to_value(place)?;
     let written = !notes.is_blank();
     if state == PreservedState::default() && !written && matches!(git, GitState::NoRepository) {
         return Err(out::failed(
@@ -193,11 +193,9 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, i32> {
 }
 
 /// Returns the text of the scratchpad; empty where there is none.
-pub(super) fn scratchpad_text(here: &Here) -> Result<String, i32> {
-    let bytes = match here.open_files().map_err(|error| failed_by(&error))? {
-        Some(files) => files
-            .read(SCRATCHPAD, scratchpad::MAX_BYTES)
-            .map_err(|error| failed_by(&error))?,
+pub(super) fn scratchpad_text(here: &Here) -> Result<String, Failure> {
+    let bytes = match here.open_files()? {
+        Some(files) => files.read(SCRATCHPAD, scratchpad::MAX_BYTES)?,
         None => None,
     };
     Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
@@ -226,7 +224,7 @@ fn handoff_text(
     state: &PreservedState,
     notes: &Parsed,
     git: &GitState,
-) -> Result<String, i32> {
+) -> Result<String, Failure> {
     let settings = &here.config.handoff;
     let marker = Marker {
         run: "saved".to_owned(),
@@ -243,7 +241,7 @@ fn handoff_text(
         out::misused(&error, "correct it, or remove it to use the built-in one")
     })?;
     let handoff = generator.generate(&sources, settings.max_state_size);
-    Ok(handoff.map_err(|error| failed_by(&error))?.text)
+    Ok(handoff?.text)
 }
 
 /// Returns the lines of the scratchpad that a person wrote, by the versions that are kept of it.

@@ -20,7 +20,8 @@ use pitstop_server::attach::{ServerMessage, server_line};
 use super::{
     attach::{self, AttachArgs, NotBegun},
     host::{self, Request},
-    login, out,
+    login,
+    out::{self, Failure, Outcome},
 };
 use crate::supervisor::StartError;
 
@@ -28,7 +29,7 @@ use crate::supervisor::StartError;
 pub const SERVER: &str = "server";
 
 /// Starts a supervisor and shows its session in this terminal; returns the exit code.
-pub(super) fn start(request: &Request) -> i32 {
+pub(super) fn start(request: &Request) -> Outcome {
     let mut scoped = login::has_scope();
     loop {
         let shown = match spawn(request, scoped) {
@@ -36,18 +37,21 @@ pub(super) fn start(request: &Request) -> i32 {
                 attach::show_session(stream, &AttachArgs::default(), Some(server))
             }
             Err(error) if !scoped => {
-                return out::failed(&format!("the supervisor cannot be started: {error}"), "");
+                let error = format!("the supervisor cannot be started: {error}");
+                return Err(out::failed(error, ""));
             }
             Err(_) => Err(NotBegun),
         };
         match shown {
-            Ok(code) => return code,
+            Ok(code) => return Ok(code),
             // The service manager may refuse to make a scope.
             Err(NotBegun) if scoped => scoped = false,
             Err(NotBegun) => {
                 let broken = StartError::Broken;
-                out::complain(&broken.to_string(), broken.hint());
-                return broken.code();
+                return Err(Failure {
+                    code: broken.code(),
+                    ..out::failed(broken.to_string(), broken.hint())
+                });
             }
         }
     }
@@ -85,9 +89,10 @@ pub fn run() -> i32 {
     match begin() {
         Ok((request, stream)) => serve(request, stream),
         Err(error) => out::misused(
-            &format!("`pitstop {SERVER}` is how pitstop starts its own supervisor: {error}"),
+            format!("`pitstop {SERVER}` is how pitstop starts its own supervisor: {error}"),
             "`pitstop` starts a session",
-        ),
+        )
+        .show(),
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    out::{self, Outcome, columns, failed_by, tokens},
+    out::{self, Failure, Outcome, columns, tokens},
     sessions::{self, Kept},
 };
 use crate::{
@@ -25,10 +25,7 @@ use pitstop_core::{
     app::figures::guard_settings,
     config::{
         Config,
-        load::{
-            self, Flags,
-            paths::{Paths, project_here},
-        },
+        load::{self, Flags, paths::Paths},
     },
     guard::{Room, reading::WindowEvidence, threshold::Threshold},
 };
@@ -79,9 +76,8 @@ struct Report {
 
 /// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
 pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
-    let project = project_here()
-        .map_err(|error| out::failed(&format!("cannot find the current directory: {error}"), ""))?;
-    let paths = Paths::of_process(&project).map_err(|error| failed_by(&error))?;
+    let project = out::project()?;
+    let paths = Paths::of_process(&project)?;
     let config = load::load(&paths, flags).map_err(|_| {
         out::misused(
             "the configuration cannot be used",
@@ -96,7 +92,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
             }
             _ => "",
         };
-        out::failed(&out::chain(&error), hint)
+        out::failed(out::chain(&error), hint)
     })?;
     let survey = &read.survey;
     let (window, settings) = measure(&config.config, survey);
@@ -110,7 +106,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
         Some(level) => {
             let session = SessionId::new(Uuid::new_v4());
             let copied = read.copy(level, session, &settings);
-            Some((session, copied.map_err(|error| failed_by(&error))?))
+            Some((session, copied?))
         }
     };
     let report = Report {
@@ -143,7 +139,7 @@ fn find(
     session: Option<&str>,
     project: &Path,
     paths: &Paths,
-) -> Result<(PathBuf, Option<Kept>), i32> {
+) -> Result<(PathBuf, Option<Kept>), Failure> {
     let mut known = sessions::of_project(&sessions::places(Some(paths)), project).into_iter();
     let here = project.display();
     let unknown = |error: &str| {

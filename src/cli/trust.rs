@@ -2,12 +2,12 @@
 
 use std::io::{self, Write as _};
 
-use super::out::{self, Outcome};
+use super::out::{self, Failure, Outcome};
 use pitstop_base::clean::one_line;
 use pitstop_core::config::{
     Config,
     load::{
-        paths::{Paths, project_here},
+        paths::Paths,
         trust::{self, Candidate},
     },
 };
@@ -28,61 +28,46 @@ pub struct TrustArgs {
 
 /// Shows, trusts or revokes; returns exit code 0 when done, 2 when there is nothing that can be trusted.
 pub fn run(args: &TrustArgs) -> Outcome {
-    let outcome = paths().and_then(|paths| answer(args, &paths));
-    let text = outcome.map_err(|(message, hint)| out::misused(&message, hint))?;
+    let text = answer(args).map_err(|failure| Failure {
+        code: out::USAGE,
+        ..failure
+    })?;
     // As it is: what is trusted must be seen. A reader that has gone away changes nothing about what was done.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(out::OK)
 }
 
-/// What is wrong, and a hint.
-type Fault = (String, &'static str);
-
-fn without_hint(error: &impl ToString) -> Fault {
-    (error.to_string(), "")
-}
-
-fn paths() -> Result<Paths, Fault> {
-    let project = project_here()
-        .map_err(|error| without_hint(&format!("cannot find the current directory: {error}")))?;
-    Paths::of_process(&project).map_err(|error| without_hint(&error))
-}
-
-fn answer(args: &TrustArgs, paths: &Paths) -> Result<String, Fault> {
+fn answer(args: &TrustArgs) -> Result<String, Failure> {
+    let paths = Paths::of_process(&out::project()?)?;
     if args.revoke {
+        let said = if trust::revoke(&paths)? {
+            "no longer trusted"
+        } else {
+            "nothing to revoke, it was not trusted"
+        };
         let shown = paths.project_config().display().to_string();
-        return Ok(
-            if trust::revoke(paths).map_err(|error| without_hint(&error))? {
-                format!("no longer trusted: {}\n", one_line(&shown))
-            } else {
-                format!(
-                    "nothing to revoke, it was not trusted: {}\n",
-                    one_line(&shown)
-                )
-            },
-        );
+        return Ok(format!("{said}: {}\n", one_line(&shown)));
     }
-    let candidate = trust::candidate(paths).map_err(|error| without_hint(&error))?;
+    let candidate = trust::candidate(&paths)?;
     let mut text = show(&candidate);
     if !args.show {
         refuse_faulty(&candidate)?;
-        trust::trust(paths, &candidate).map_err(|error| without_hint(&error))?;
+        trust::trust(&paths, &candidate)?;
         text.push_str("trusted as it is now; run this again when it changes\n");
     }
     Ok(text)
 }
 
 /// Refuses a file with faults: what it would set is not known until they are corrected, and a corrected file is another one.
-fn refuse_faulty(candidate: &Candidate) -> Result<(), Fault> {
+fn refuse_faulty(candidate: &Candidate) -> Result<(), Failure> {
     let shown = candidate.path.display().to_string();
-    Config::from_toml(&shown, &candidate.text)
-        .map(|_| ())
-        .map_err(|_| {
-            (
-                format!("{} has faults and is not trusted", one_line(&shown)),
-                "`pitstop check` shows them; correct the file, then run `pitstop trust` again",
-            )
-        })
+    let read = Config::from_toml(&shown, &candidate.text);
+    read.map(drop).map_err(|_| {
+        out::failed(
+            format!("{} has faults and is not trusted", one_line(&shown)),
+            "`pitstop check` shows them; correct the file, then run `pitstop trust` again",
+        )
+    })
 }
 
 /// Returns the file as it would be trusted, line by line in a form that no terminal acts on.

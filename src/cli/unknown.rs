@@ -1,6 +1,6 @@
 //! The report of an unknown command: it names the nearest command.
 
-use super::out;
+use super::out::{self, Failure};
 use pitstop_core::config::nearest;
 
 /// The words that other programs have for a command of this program.
@@ -23,11 +23,11 @@ const OTHER_WORDS: [(&str, &str); 13] = [
 /// The words that other programs have for what this program asks at its start.
 const RESUMING: [&str; 2] = ["resume", "continue"];
 
-/// Reports that there is no such command, and which one may be meant; returns the exit code.
-pub fn report<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> i32 {
+/// Returns the failure where there is no such command, which names the one that may be meant.
+pub fn failure<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> Failure {
     if RESUMING.contains(&word) {
         let hint = "`pitstop` alone lists the sessions that can be resumed, `pitstop attach` shows one that runs";
-        return out::misused(&format!("there is no command {word:?}"), hint);
+        return out::misused(format!("there is no command {word:?}"), hint);
     }
     let meant = OTHER_WORDS
         .iter()
@@ -38,5 +38,5 @@ pub fn report<'a>(word: &str, commands: impl Iterator<Item = &'a str>) -> i32 {
         || "`pitstop --help` lists the commands".to_owned(),
         |command| format!("did you mean `pitstop {command}`? `pitstop --help` lists the commands"),
     );
-    out::misused(&format!("there is no command {word:?}"), &hint)
+    out::misused(format!("there is no command {word:?}"), &hint)
 }

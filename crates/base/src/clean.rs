@@ -19,8 +19,12 @@ pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
+        let said = cause.to_string();
+        // Some errors tell their cause themselves.
+        if !text.ends_with(&said) {
+            text.push_str(": ");
+            text.push_str(&said);
+        }
         source = cause.source();
     }
     one_line(&text).into_owned()
@@ -225,6 +229,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_cause_that_an_error_tells_itself_is_told_once() {
+        #[derive(Debug, thiserror::Error)]
+        enum Failed {
+            #[error("cannot read it: {0}")]
+            Told(#[source] std::io::Error),
+            #[error("cannot read it")]
+            Untold(#[source] std::io::Error),
+        }
+        for make in [Failed::Told, Failed::Untold] {
+            let error = make(std::io::Error::other("no such disk"));
+            assert_eq!(chain(&error), "cannot read it: no such disk");
+        }
+    }
 
     #[test]
     fn ordinary_text_is_borrowed_and_unchanged() {

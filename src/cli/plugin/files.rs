@@ -7,9 +7,12 @@ use std::{
 
 use serde_json::json;
 
-use crate::{cli::out, supervisor::program::claude_config_dir};
+use crate::{
+    cli::out::{self, Failure},
+    supervisor::program::claude_config_dir,
+};
 use pitstop_agent::bridge::{PLUGIN, place_of};
-use pitstop_store::{FilesError, PrivateDir};
+use pitstop_store::PrivateDir;
 
 /// The directory of the handoffs, in that of the plugin.
 const HANDOFFS: &str = "handoffs";
@@ -17,45 +20,9 @@ const HANDOFFS: &str = "handoffs";
 /// The file with the paths of the program and of the handoffs.
 const PLACE: (&str, &str) = ("hooks", "place.js");
 
-/// The reason why nothing was written or removed.
-#[derive(Debug, thiserror::Error)]
-enum PluginError {
-    #[error("{} holds other files, such as {found}", out::path(directory))]
-    Foreign { directory: PathBuf, found: String },
-    #[error("there is no plugin of pitstop's in {}", out::path(.0))]
-    Absent(PathBuf),
-    #[error("expected a path that is valid UTF-8, found {}", out::path(.0))]
-    Text(PathBuf),
-    #[error("cannot {act} {}", out::path(path))]
-    Io {
-        act: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
-    #[error(transparent)]
-    Files(#[from] FilesError),
-}
-
-impl PluginError {
-    fn io(act: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::Io { act, path, source }
-    }
-
-    const fn hint(&self) -> &'static str {
-        match self {
-            Self::Foreign { .. } => {
-                "name a directory that is empty or does not exist; nothing was changed"
-            }
-            Self::Absent(_) => "name the directory that it was installed into",
-            _ => "",
-        }
-    }
-}
-
 /// Writes the plugin, and returns what the person is to know.
-pub fn install(directory: &Path, json: bool) -> Result<String, i32> {
-    let written = write(directory).map_err(|error| complain(&error))?;
+pub fn install(directory: &Path, json: bool) -> Result<String, Failure> {
+    let written = write(directory)?;
     Ok(if json {
         format!(
             "{}\n",
@@ -67,8 +34,8 @@ pub fn install(directory: &Path, json: bool) -> Result<String, i32> {
 }
 
 /// Removes the plugin, and returns what was removed.
-pub fn remove(directory: &Path, json: bool) -> Result<String, i32> {
-    let removed = take_away(directory).map_err(|error| complain(&error))?;
+pub fn remove(directory: &Path, json: bool) -> Result<String, Failure> {
+    let removed = take_away(directory)?;
     Ok(if json {
         format!("{}\n", json!({ "directory": removed, "removed": true }))
     } else {
@@ -79,11 +46,6 @@ pub fn remove(directory: &Path, json: bool) -> Result<String, i32> {
     })
 }
 
-fn complain(error: &PluginError) -> i32 {
-    let hint = error.hint();
-    out::failed(&out::chain(error), hint)
-}
-
 /// The names of the files and directories that are ours, in the plugin's directory.
 fn ours() -> impl Iterator<Item = (&'static str, &'static str)> {
     let fixed = PLUGIN
@@ -92,9 +54,9 @@ fn ours() -> impl Iterator<Item = (&'static str, &'static str)> {
     fixed.chain([PLACE])
 }
 
-fn write(directory: &Path) -> Result<PathBuf, PluginError> {
-    let program = env::current_exe().map_err(PluginError::io("find", Path::new("pitstop")))?;
-    let directory = std::path::absolute(directory).map_err(PluginError::io("find", directory))?;
+fn write(directory: &Path) -> Result<PathBuf, Failure> {
+    let program = env::current_exe().map_err(out::cannot("find", Path::new("pitstop")))?;
+    let directory = std::path::absolute(directory).map_err(out::cannot("find", directory))?;
     refuse_foreign(&directory)?;
     let plugin = PrivateDir::open_path(&directory)?;
     let handoffs = plugin.dir(HANDOFFS)?;
@@ -108,16 +70,26 @@ fn write(directory: &Path) -> Result<PathBuf, PluginError> {
     Ok(directory)
 }
 
-fn utf8(path: &Path) -> Result<&str, PluginError> {
-    path.to_str()
-        .ok_or_else(|| PluginError::Text(path.to_owned()))
+fn utf8(path: &Path) -> Result<&str, Failure> {
+    path.to_str().ok_or_else(|| {
+        let path = out::path(path);
+        out::failed(
+            format!("expected a path that is valid UTF-8, found {path}"),
+            "",
+        )
+    })
 }
 
 /// Finds out, without a change, that a directory holds nothing, or a plugin of ours and nothing else.
-fn refuse_foreign(directory: &Path) -> Result<(), PluginError> {
-    let foreign = |found: &str| PluginError::Foreign {
-        directory: directory.to_owned(),
-        found: found.to_owned(),
+fn refuse_foreign(directory: &Path) -> Result<(), Failure> {
+    let foreign = |found: &str| {
+        out::failed(
+            format!(
+                "{} holds other files, such as {found}",
+                out::path(directory)
+            ),
+            "name a directory that is empty or does not exist; nothing was changed",
+        )
     };
     for name in names(directory)? {
         let is_ours = name == HANDOFFS || ours().any(|(below, _)| below == name);
@@ -136,11 +108,11 @@ fn refuse_foreign(directory: &Path) -> Result<(), PluginError> {
 }
 
 /// Returns the names in a directory; none where there is no such directory.
-fn names(directory: &Path) -> Result<Vec<String>, PluginError> {
+fn names(directory: &Path) -> Result<Vec<String>, Failure> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(PluginError::io("list", directory)(error)),
+        Err(error) => return Err(out::cannot("list", directory)(error)),
     };
     let name = |entry: io::Result<fs::DirEntry>| {
         Some(entry.ok()?.file_name().to_string_lossy().into_owned())
@@ -148,15 +120,21 @@ fn names(directory: &Path) -> Result<Vec<String>, PluginError> {
     Ok(entries.filter_map(name).collect())
 }
 
-fn take_away(directory: &Path) -> Result<PathBuf, PluginError> {
-    let directory = std::path::absolute(directory).map_err(PluginError::io("find", directory))?;
+fn take_away(directory: &Path) -> Result<PathBuf, Failure> {
+    let directory = std::path::absolute(directory).map_err(out::cannot("find", directory))?;
     let manifest = directory.join(PLUGIN[0].0).join(PLUGIN[0].1);
     let place = directory.join(PLACE.0).join(PLACE.1);
     if !manifest.is_file() || !place.is_file() {
-        return Err(PluginError::Absent(directory));
+        return Err(out::failed(
+            format!(
+                "there is no plugin of pitstop's in {}",
+                out::path(&directory)
+            ),
+            "name the directory that it was installed into",
+        ));
     }
     refuse_foreign(&directory)?;
-    fs::remove_dir_all(&directory).map_err(PluginError::io("remove", &directory))?;
+    fs::remove_dir_all(&directory).map_err(out::cannot("remove", &directory))?;
     Ok(directory)
 }
 

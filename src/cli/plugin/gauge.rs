@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{cli::here::Here, runtime, supervisor::boot::start_of_time};
+use crate::{
+    cli::{here::Here, out::Failure},
+    runtime,
+    supervisor::boot::start_of_time,
+};
 use pitstop_base::format::{percent, tokens};
 use pitstop_core::{
     app::figures::{crossed_words, guard_settings},
@@ -44,7 +48,7 @@ struct Gauge {
 }
 
 /// Answers by the configuration of the project here; that of the defaults, where it has faults.
-pub fn answer(asked: &Question, flags: &Flags) -> Result<Answer, i32> {
+pub fn answer(asked: &Question, flags: &Flags) -> Result<Answer, Failure> {
     Ok(judge(asked, &Here::find(flags)?.config))
 }
 

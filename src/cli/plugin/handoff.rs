@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     cli::{
         here::Here,
-        out::{self, failed_by},
+        out::{self, Failure},
         save::scratchpad_text,
         template,
     },
@@ -59,12 +59,10 @@ pub struct Answer {
 const KEPT: usize = 20;
 
 /// Writes the handoff of a session into its file.
-pub fn answer(asked: &Question, flags: &Flags) -> Result<Answer, i32> {
-    let Some(directory) =
-        PrivateDir::find_path(&asked.directory).map_err(|error| failed_by(&error))?
-    else {
+pub fn answer(asked: &Question, flags: &Flags) -> Result<Answer, Failure> {
+    let Some(directory) = PrivateDir::find_path(&asked.directory)? else {
         return Err(out::failed(
-            &format!("the directory {} is gone", out::path(&asked.directory)),
+            format!("the directory {} is gone", out::path(&asked.directory)),
             "`pitstop plugin install DIR` makes it again",
         ));
     };
@@ -72,9 +70,7 @@ pub fn answer(asked: &Question, flags: &Flags) -> Result<Answer, i32> {
     let handoff = draft(asked, &here)?;
     let name = format!("{}.md", asked.session);
     let text = format!("{}\n", handoff.text);
-    directory
-        .write_private(&name, text.as_bytes())
-        .map_err(|error| failed_by(&error))?;
+    directory.write_private(&name, text.as_bytes())?;
     forget_oldest(&directory);
     Ok(Answer {
         file: directory.path().join(&name),
@@ -98,7 +94,7 @@ fn forget_oldest(directory: &PrivateDir) {
 }
 
 /// Returns the handoff that the core makes of a session's transcript, and of the scratchpad, git and files of this project.
-fn draft(asked: &Question, here: &Here) -> Result<Handoff, i32> {
+fn draft(asked: &Question, here: &Here) -> Result<Handoff, Failure> {
     let mut drafting = Drafting {
         model: model(asked.session, here)?,
         here,
@@ -128,7 +124,7 @@ fn draft(asked: &Question, here: &Here) -> Result<Handoff, i32> {
 }
 
 /// Returns a core that has seen nothing of the session.
-fn model(session: SessionId, here: &Here) -> Result<Model, i32> {
+fn model(session: SessionId, here: &Here) -> Result<Model, Failure> {
     let wall = runtime::wall();
     let random = *Uuid::new_v4().as_bytes();
     let mut config = here.config.clone();
@@ -185,7 +181,7 @@ impl Drafting<'_> {
     }
 
     /// Reads the whole transcript, as the follower of a supervisor reads it.
-    fn read(&mut self, asked: &Question) -> Result<(), i32> {
+    fn read(&mut self, asked: &Question) -> Result<(), Failure> {
         let (order, orders) = std_mpsc::channel();
         let (events, mut received) = mpsc::channel(64);
         let transcript = asked.transcript.clone();
@@ -207,7 +203,7 @@ impl Drafting<'_> {
             .map_err(|_| "its reader has panicked".to_owned());
         match ended.err().or(lost) {
             Some(why) => Err(out::failed(
-                &format!(
+                format!(
                     "cannot read the transcript {}: {why}",
                     out::path(&asked.transcript)
                 ),

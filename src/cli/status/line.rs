@@ -14,7 +14,7 @@ use pitstop_server::client::{ClientError, Events};
 
 use super::{
     label,
-    out::{self, Outcome},
+    out::{self, Failure, Outcome},
 };
 
 /// The time that the supervisor may take to begin the stream of events.
@@ -31,7 +31,7 @@ pub(super) fn run(watch: bool) -> Outcome {
     let mut events = match open() {
         Ok(events) => events,
         Err(ClientError::NoSupervisor { .. }) => return Ok(end()),
-        Err(error) => return Err(out::failed_by(&error)),
+        Err(error) => return Err(error.into()),
     };
     let mut printed = None;
     loop {
@@ -48,7 +48,7 @@ pub(super) fn run(watch: bool) -> Outcome {
         match events.wait(&io::stdout()) {
             Ok(true) => thread::sleep(GATHER),
             Ok(false) => return Ok(end()),
-            Err(error) => return Err(out::failed_by(&error)),
+            Err(error) => return Err(error.into()),
         }
     }
 }
@@ -58,7 +58,7 @@ fn open() -> Result<Events, ClientError> {
 }
 
 /// Returns the line; `None` if no supervisor runs here. An error is shown to the person; only the exit code is returned.
-fn line() -> Result<Option<String>, i32> {
+fn line() -> Result<Option<String>, Failure> {
     let report = out::get_if_any::<StatusReport>("/status")?;
     Ok(report.map(|(report, _)| describe(&report)))
 }
