@@ -18,144 +18,8 @@ use pitstop_core::{
 
 use super::{frame, text, theme::Theme};
 
-/// The keys that cannot be set, by the place where they count.
-const FIXED: [(&str, &[(&str, &str)]); 8] = [
-    (
-        "In the review",
-        &[
-            (
-                "Enter, a",
-                "approve; while it waits, press again to interrupt the turn",
-            ),
-            (
-                "w, t",
-                "change the way: fresh, in place, or trim this session",
-            ),
-            ("e", "edit the handoff"),
-            ("x", "drop your edit"),
-            ("m", "list what the handoff misses; press again to go back"),
-            ("+", "add what it misses"),
-            ("d", "defer the reboot by three turns"),
-            ("↑↓, PgUp, PgDn", "read the handoff"),
-            ("Tab, Shift-Tab", "to the next section, to the one before"),
-            ("o", "fold or unfold the section; z all of them"),
-            ("/, n, N", "search in the handoff; next, previous"),
-            ("y", "copy the handoff"),
-            ("Esc", "close; a compaction that waits goes on"),
-        ],
-    ),
-    (
-        "In a panel",
-        &[
-            ("↑↓, j, k", "scroll, or select"),
-            ("PgUp, PgDn, Space", "a page"),
-            ("g, G, Home, End", "to the beginning, to the end"),
-            ("e, i, Enter", "scratchpad, handoff: edit in place"),
-            ("y", "scratchpad, handoff: copy"),
-            (
-                "v",
-                "scratchpad: earlier versions; ←→ choose, Enter restores",
-            ),
-            ("p", "handoff: put it into the agent's prompt"),
-            ("x", "handoff: drop your edit"),
-            ("m, +", "handoff: list what it misses, add it"),
-            ("Tab, o, z", "handoff: sections, as in the review"),
-            ("/, n, N", "handoff: search, as in the review"),
-            ("Esc, q", "back to the pane"),
-        ],
-    ),
-    (
-        "In the history",
-        &[
-            (
-                "Enter",
-                "details of an iteration: what it was given and gave",
-            ),
-            ("t", "run view, while there is a run"),
-            (
-                "/",
-                "search; Enter looks through handoffs and summaries, too",
-            ),
-            ("m", "mark an iteration, to compare others with it"),
-            ("d", "compare with the marked one; in details: what changed"),
-            ("R", "resume its session"),
-            ("p", "play its recording"),
-            ("v", "read its transcript"),
-            ("y", "copy the id of its session; in details: the handoff"),
-            ("PgUp, PgDn, g, G", "in details and the run view: scroll"),
-            ("Esc", "close details, search and mark, then the panel"),
-        ],
-    ),
-    (
-        "In an editor",
-        &[
-            ("Esc", "save and leave"),
-            ("Ctrl-S", "save"),
-            ("Ctrl-F, Ctrl-G", "find, find next"),
-            ("Ctrl-Z, Ctrl-Y", "undo, redo"),
-            ("Ctrl-A", "select all; Shift with arrows selects"),
-            ("Ctrl-C, Ctrl-X", "copy, cut"),
-        ],
-    ),
-    (
-        "In copy mode",
-        &[
-            ("hjkl, ↑↓←→", "a cell, a row"),
-            (
-                "w, b, e, W, B, E",
-                "by words; capitals: by words between blanks",
-            ),
-            ("0, ^, $", "beginning, first text, end of the line"),
-            ("g, G", "to the oldest line, to the newest"),
-            ("H, M, L", "top, middle, bottom of the view"),
-            ("{, }", "to the empty line above, below"),
-            ("Ctrl-U, Ctrl-D", "half a page"),
-            ("Ctrl-B, Ctrl-F", "a page; PgUp and PgDn, too"),
-            ("Ctrl-Y, Ctrl-E", "scroll a row, the cursor stays"),
-            ("/, ?, n, N", "find a regex down, up; next, back"),
-            ("v, V, Ctrl-V", "select characters, lines, a block"),
-            ("o", "to the other end of the selection"),
-            ("y, Enter", "copy and leave"),
-            ("Y", "copy the line"),
-            ("r", "take in the new output"),
-            ("[, ]", "in a transcript: of the session before, behind"),
-            ("Esc, q", "drop the selection; leave"),
-        ],
-    ),
-    (
-        "In a recording (history: p)",
-        &[
-            ("Space, Enter", "play, pause"),
-            ("←, →, h, l", "5 seconds back, ahead"),
-            (", and .", "one step back, ahead"),
-            ("-, +", "slower, faster"),
-            ("0…9, g, G", "to a tenth, the beginning, the end"),
-            (
-                "↑↓, PgUp, PgDn",
-                "scroll, where it is higher than the screen",
-            ),
-            ("Esc, q", "close"),
-        ],
-    ),
-    (
-        "In the message log and the chart",
-        &[
-            ("↑↓, PgUp, PgDn", "messages: scroll"),
-            ("g, G", "messages: to the newest, to the oldest"),
-            ("Esc, q", "close"),
-        ],
-    ),
-    (
-        "Mouse",
-        &[
-            ("click", "focus; on a key hint: do what it says"),
-            ("drag the border", "resize the panels"),
-            ("wheel", "scroll"),
-            ("drag", "select and copy; Shift if the agent has the mouse"),
-            ("2 or 3 clicks", "copy a word, a line"),
-        ],
-    ),
-];
+/// The keys that cannot be set, by the place where they count: each line has a key and what it does.
+const FIXED: &str = include_str!("../../assets/keys.txt");
 
 /// The number of cells of a key, before its effect.
 const KEYS: usize = 20;
@@ -340,9 +204,10 @@ fn page_rows(model: &Model, cells: usize, theme: &Theme) -> (Vec<Row>, Option<us
         rows.extend(entry_rows("anything else", rest, false, cells, theme));
     }
     add_group(&mut page, "Everywhere", rows, theme);
-    for (place, entries) in FIXED {
+    let groups = FIXED.split("# ").skip(1);
+    for (place, keys) in groups.filter_map(|group| group.split_once('\n')) {
+        let entries = keys.lines().filter_map(|line| line.split_once(" | "));
         let rows = entries
-            .iter()
             .filter(|(key, does)| search.finds(&[place, key, does]))
             .flat_map(|(key, does)| entry_rows(key, does, false, cells, theme))
             .collect();
