@@ -12,7 +12,10 @@ use ratatui::{
     style::{Color, Modifier},
 };
 
-use crate::ui::extra::{self, LinkRun};
+use crate::ui::{
+    extra::{self, LinkRun},
+    theme::named_index,
+};
 
 /// The abilities of a host terminal beyond the common ones, by the names that it goes by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -241,35 +244,16 @@ impl Painter {
     }
 }
 
-/// Returns the number of a colour, if it is one of the sixteen.
-const fn named(colour: Color) -> Option<u16> {
-    Some(match colour {
-        Color::Black => 0,
-        Color::Red => 1,
-        Color::Green => 2,
-        Color::Yellow => 3,
-        Color::Blue => 4,
-        Color::Magenta => 5,
-        Color::Cyan => 6,
-        Color::Gray => 7,
-        Color::DarkGray => 60,
-        Color::LightRed => 61,
-        Color::LightGreen => 62,
-        Color::LightYellow => 63,
-        Color::LightBlue => 64,
-        Color::LightMagenta => 65,
-        Color::LightCyan => 66,
-        Color::White => 67,
-        Color::Reset | Color::Rgb(..) | Color::Indexed(_) => return None,
-    })
-}
-
 fn colour(list: &mut String, colour: Color, base: u16) {
     // Writing to a string cannot fail.
     let _ = match colour {
         Color::Rgb(r, g, b) => write!(list, "{};2;{r};{g};{b};", base + 8),
         Color::Indexed(index) => write!(list, "{};5;{index};", base + 8),
-        other => write!(list, "{};", base + named(other).unwrap_or(9)),
+        other => match named_index(other) {
+            Some(index @ 0..8) => write!(list, "{};", base + index),
+            Some(index) => write!(list, "{};", base + 60 + index - 8),
+            None => write!(list, "{};", base + 9),
+        },
     };
 }
 
@@ -278,9 +262,8 @@ fn underline_colour(list: &mut String, colour: Color) {
     let _ = match colour {
         Color::Rgb(r, g, b) => write!(list, "58:2::{r}:{g}:{b};"),
         Color::Indexed(index) => write!(list, "58:5:{index};"),
-        other => match named(other) {
-            Some(number @ 0..8) => write!(list, "58:5:{number};"),
-            Some(number) => write!(list, "58:5:{};", number - 52),
+        other => match named_index(other) {
+            Some(index) => write!(list, "58:5:{index};"),
             None => write!(list, "59;"),
         },
     };

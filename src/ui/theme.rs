@@ -104,6 +104,13 @@ impl Depth {
     }
 }
 
+/// Returns the number of a colour, if it is one of the sixteen.
+pub fn named_index(colour: Color) -> Option<u16> {
+    (0..)
+        .zip(NAMED)
+        .find_map(|(index, (named, _))| (named == colour).then_some(index))
+}
+
 /// Returns the distance of two colours as the eye sees it, roughly: green counts most, red more the redder both are.
 fn colour_distance(a: Parts, b: Parts) -> u32 {
     let part = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
