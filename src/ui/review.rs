@@ -41,7 +41,7 @@ struct Parts {
     beside: bool,
 }
 
-fn lay_out_parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
+fn lay_out_parts(whole: Rect, model: &Model, theme: &Theme) -> Parts {
     let inner = frame::body(whole).inner(Margin::new(2, 1));
     let (left, right) = layout::review_columns(whole.width);
     if left > 0 {
@@ -59,7 +59,7 @@ fn lay_out_parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
         };
     }
     // The handoff keeps at least half of the rows.
-    let rows = decision_rows(usize::from(inner.width)) + 1;
+    let rows = decision_lines(model, usize::from(inner.width), false, theme).len() + 1;
     let above = (rows as u16).min(inner.height / 2);
     Parts {
         decision: Rect {
@@ -73,9 +73,7 @@ fn lay_out_parts(whole: Rect, decision_rows: impl Fn(usize) -> usize) -> Parts {
 
 /// Draws the review over everything but the footer.
 pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) {
-    let parts = lay_out_parts(whole, |cells| {
-        decision_lines(model, cells, false, theme).len()
-    });
+    let parts = lay_out_parts(whole, model, theme);
     let title = if is_trim(model) {
         "Reboot: review the trim"
     } else {
@@ -124,9 +122,7 @@ fn draw_rule(buf: &mut Buffer, parts: &Parts, theme: &Theme) {
 /// Returns the place of the text cursor while the message is edited in the review.
 pub(super) fn editor_cursor(whole: Rect, model: &Model, theme: &Theme) -> Option<(u16, u16)> {
     let editor = model.draft.handoff.editor.as_ref()?;
-    let parts = lay_out_parts(whole, |cells| {
-        decision_lines(model, cells, false, theme).len()
-    });
+    let parts = lay_out_parts(whole, model, theme);
     scratchpad::editor_cursor(parts.document, editor)
 }
 
@@ -138,9 +134,7 @@ pub(super) fn keys_at(
     column: u16,
     row: u16,
 ) -> Vec<KeyEvent> {
-    let parts = lay_out_parts(buf.area, |cells| {
-        decision_lines(model, cells, false, theme).len()
-    });
+    let parts = lay_out_parts(buf.area, model, theme);
     let panel = &model.draft.handoff;
     let area = parts.decision.intersection(buf.area);
     if panel.editor.is_some() || !area.contains(Position::new(column, row)) {
