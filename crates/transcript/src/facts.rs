@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
-use super::words::is_among;
+use super::{
+    shell::{self, Kind, Token},
+    words::{is_among, on_one_line},
+};
 
 /// The length in bytes of the shortest identifier that counts: shorter ones are words of any text.
 const SHORTEST_NAME: usize = 6;
@@ -293,43 +296,26 @@ const BEFORE_A_PROGRAM: &str = "command|env|exec|git|sudo|time";
 /// for a file, and the targets of redirections. Any other words in quotes may be a sentence.
 pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
-    let (mut word, mut start, mut quote) = (String::new(), 0, None);
-    let (mut program, mut is_target, mut is_document) = (None, false, false);
-    let mut signs = line.char_indices().chain([(line.len(), '\n')]).peekable();
-    while let Some((at, sign)) = signs.next() {
-        if word.is_empty() && quote.is_none() {
-            start = at;
-        }
-        match (quote, sign) {
-            (Some(mark), _) if mark == sign => quote = None,
-            (None, '"' | '\'') => quote = Some(sign),
-            (None, '\\') => word.extend(signs.next().map(|(_, sign)| sign)),
-            (None, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>') => {
-                let name = std::mem::take(&mut word);
-                let takes_files = is_target || program == Some(true);
-                let is_special = name.contains(' ') || !name.is_ascii();
-                if is_special && takes_files && !name.contains(['$', '*', '`']) && is_file(&name) {
-                    found.push((start..at, name));
-                    is_target = false;
-                } else if is_target && !name.is_empty() {
-                    is_target = false;
-                } else if program.is_none()
-                    && !(name.is_empty() || name.contains('=') || is_among(BEFORE_A_PROGRAM, &name))
-                {
-                    program = Some(is_among(FILE_PROGRAMS, &name));
-                }
-                match sign {
-                    '\n' if is_document => break,
-                    ';' | '&' | '|' | '(' | '\n' => program = None,
-                    '<' | '>' => {
-                        // The lines of a document in the command are not commands.
-                        is_document |= line[at..].starts_with("<<");
-                        is_target = true;
-                    }
-                    _ => {}
-                }
+    let mut takes_files = None;
+    for Token { kind, text, place } in shell::tokens(line) {
+        let is_special = text.contains(' ') || !text.is_ascii();
+        let is_plain = !line[place.clone()].contains(['$', '*', '`']) && is_file(&text);
+        match kind {
+            // The lines of a document in the command are not commands.
+            Kind::Sign if text == "\n" && line[..place.end].contains("<<") => break,
+            Kind::Sign => takes_files = None,
+            Kind::Word if takes_files.is_none() => {
+                let is_before = text.contains('=') || is_among(BEFORE_A_PROGRAM, &text);
+                takes_files = (!is_before).then(|| is_among(FILE_PROGRAMS, &text));
             }
-            _ => word.push(sign),
+            Kind::Word | Kind::Target
+                if is_special
+                    && is_plain
+                    && (kind == Kind::Target || takes_files == Some(true)) =>
+            {
+                found.push((place, text));
+            }
+            _ => {}
         }
     }
     found
@@ -349,10 +335,37 @@ pub const AND: &str = " && ";
 /// A program that is written in the line (`<<`) belongs to it.
 pub fn plain_command(line: &str) -> String {
     let mut all = Vec::new();
-    let mut rest = line;
-    while let Some((command, behind)) = next_command(rest) {
-        all.extend(Some(command).filter(|command| !command.is_empty()));
-        rest = behind;
+    // The place of the command, without its variables, and whether its pipes and redirections have begun.
+    let (mut place, mut is_cut) = (None::<Range<usize>>, false);
+    for Token {
+        kind,
+        text,
+        place: part,
+    } in shell::tokens(line)
+    {
+        match (kind, text.as_str()) {
+            (Kind::Word, _) if place.is_none() && is_variable(&line[part.clone()]) => {}
+            (Kind::Word, _) | (Kind::Sign, "(" | ")") if !is_cut => {
+                place = Some(place.map_or(part.start, |have| have.start)..part.end);
+            }
+            (Kind::Word, _) | (Kind::Sign, "(" | ")") => {}
+            (Kind::Sign, "|") | (Kind::Target, _) => is_cut = true,
+            (Kind::Sign | Kind::Document, _) => {
+                let is_document = kind == Kind::Document;
+                if let Some(have) = place.take() {
+                    let end = if is_document && !is_cut {
+                        line.len()
+                    } else {
+                        have.end
+                    };
+                    all.push(on_one_line(&line[have.start..end]));
+                }
+                if is_document {
+                    break;
+                }
+                is_cut = false;
+            }
+        }
     }
     for list in [SET_UP, SAYS_NOTHING] {
         let tells =
@@ -364,60 +377,11 @@ pub fn plain_command(line: &str) -> String {
     all.join(AND)
 }
 
-/// Returns the part in front of a redirection, without the number of the descriptor.
-fn without_descriptor(command: &str) -> &str {
-    let ends = [" 1", " 2", " &"].iter();
-    let mut shorter = ends.filter_map(|end| command.strip_suffix(end));
-    shorter.next().unwrap_or(command)
-}
-
-/// Returns the first command of a line in its plain form, and the rest of the line behind it.
-fn next_command(line: &str) -> Option<(String, &str)> {
-    let line = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|'));
-    if line.is_empty() {
-        return None;
-    }
-    if line.starts_with('#') {
-        return Some((
-            String::new(),
-            line.split_once('\n').map_or("", |(_, rest)| rest),
-        ));
-    }
-    // `words` is the end of the command's words; `end` is the end of its pipes and redirections, where the next may begin.
-    let (mut words, mut end) = (line.len(), line.len());
-    let (mut quote, mut previous) = (None, ' ');
-    for (at, c) in line.char_indices() {
-        match quote {
-            Some(open) if c == open && previous != '\\' => quote = None,
-            None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
-            None if line[at..].starts_with("<<") => break,
-            None if matches!(c, '|' | '>') && !line[at..].starts_with("||") => {
-                words = words.min(without_descriptor(&line[..at]).len());
-            }
-            None if line[at..].starts_with("&>") || c == '&' && previous == '>' => {}
-            None if matches!(c, ';' | '\n' | '&' | '|') => {
-                end = at;
-                break;
-            }
-            Some(_) | None => {}
-        }
-        previous = c;
-    }
-    let command = &line[..words.min(end)];
-    let is_variable = |word: &&str| {
-        let name = word
-            .split_once('=')
-            .map(|(name, _)| name)
-            .filter(|name| !name.is_empty());
-        // A value in quotes may hold blanks: then it is left as it is.
-        !word.contains(['"', '\'', '$'])
-            && name.is_some_and(|name| {
-                name.bytes()
-                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-            })
-    };
-    let plain: Vec<&str> = command.split_whitespace().skip_while(is_variable).collect();
-    Some((plain.join(" "), &line[end..]))
+/// Reports whether a word sets a variable for a command. A value in quotes may hold blanks: then it is left as it is.
+fn is_variable(word: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let name = word.split_once('=').map_or("", |(name, _)| name);
+    !word.contains(['"', '\'', '$']) && !name.is_empty() && name.bytes().all(is_of_name)
 }
 
 #[cfg(test)]

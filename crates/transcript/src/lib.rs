@@ -15,6 +15,7 @@ pub mod prompts;
 pub mod prose;
 pub mod queue;
 pub mod record;
+pub mod shell;
 mod span;
 pub mod steps;
 pub mod tail;

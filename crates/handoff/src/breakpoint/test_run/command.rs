@@ -5,7 +5,10 @@
 //! and unknown directories are never taken as equal.
 
 use super::Runner;
-use pitstop_transcript::words::is_among;
+use pitstop_transcript::{
+    shell::{Kind, Token, tokens},
+    words::is_among,
+};
 
 /// The programs that only show text or change the shell: a log of a test run is not a run.
 const SHOW: &str =
@@ -71,7 +74,7 @@ pub fn changes_directory(line: &str) -> bool {
         .any(|word| matches!(word, "cd" | "pushd" | "popd"))
 }
 
-/// A reader of a line, character by character.
+/// A reader of a line.
 #[derive(Default)]
 struct Reader {
     commands: Vec<Command>,
@@ -79,57 +82,32 @@ struct Reader {
     /// The directories of the shells around a subshell.
     outer: Vec<Option<String>>,
     words: Vec<String>,
-    word: Option<String>,
     doubtful: bool,
+    is_document: bool,
 }
 
 impl Reader {
     fn read_line(&mut self, line: &str) {
-        let mut quote = None;
-        let mut signs = line.chars().peekable();
-        while let Some(sign) = signs.next() {
-            match (quote, sign) {
-                (Some(mark), _) if mark == sign => quote = None,
-                (None, '\'' | '"') => {
-                    quote = Some(sign);
-                    self.word.get_or_insert_default();
-                }
-                (None | Some('"'), '\\') => match signs.next() {
-                    Some('\n') | None => {}
-                    Some(plain) => self.word.get_or_insert_default().push(plain),
-                },
-                (None, '#') if self.word.is_none() => {
-                    while signs.next_if(|sign| *sign != '\n').is_some() {}
-                }
-                (None, '&') if signs.peek() == Some(&'>') || self.is_redirecting() => {
-                    self.word.get_or_insert_default().push(sign);
-                }
-                (None, ' ' | '\t' | '\r') => self.word_ends(),
-                (None, ';' | '&' | '|' | '\n' | '(' | ')') => {
+        for Token { kind, text, .. } in tokens(line) {
+            match kind {
+                Kind::Word => self.words.push(text),
+                // Its lines would be taken for commands, so the directory is no longer known.
+                Kind::Document => self.is_document = true,
+                Kind::Target => {}
+                Kind::Sign => {
                     self.command_ends();
-                    match sign {
-                        '(' => self.outer.push(self.directory.clone()),
-                        ')' => self.directory = self.outer.pop().unwrap_or_default(),
+                    match text.as_str() {
+                        "(" => self.outer.push(self.directory.clone()),
+                        ")" => self.directory = self.outer.pop().unwrap_or_default(),
                         _ => {}
                     }
-                    self.doubtful = sign == '|' && signs.next_if_eq(&'|').is_some();
+                    self.doubtful = text == "||";
                 }
-                _ => self.word.get_or_insert_default().push(sign),
             }
         }
-        self.command_ends();
-    }
-
-    fn is_redirecting(&self) -> bool {
-        self.word.as_ref().is_some_and(|word| word.ends_with('>'))
-    }
-
-    fn word_ends(&mut self) {
-        self.words.extend(self.word.take());
     }
 
     fn command_ends(&mut self) {
-        self.word_ends();
         let mut words = std::mem::take(&mut self.words);
         let opens = |word: &str| {
             matches!(word, "{" | "do" | "then" | "else" | "if" | "while" | "!")
@@ -161,8 +139,7 @@ impl Reader {
             }
             _ => {}
         }
-        // The lines of a here-document would be taken for commands, so the directory is no longer known.
-        if words.iter().any(|word| word.contains("<<")) {
+        if std::mem::take(&mut self.is_document) {
             self.directory = None;
         }
         let mut command = Command {
@@ -281,9 +258,8 @@ impl Command {
             if is_among(NARROW, flag) {
                 return Scope::Some;
             }
-            let redirects = word.contains('>') || word.contains('<');
             let number = word.chars().all(|c| c.is_ascii_digit());
-            if word.starts_with('-') || redirects || number || plain.contains(&word.as_str()) {
+            if word.starts_with('-') || number || plain.contains(&word.as_str()) {
                 continue;
             }
             paths.push(
