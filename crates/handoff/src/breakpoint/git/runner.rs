@@ -106,27 +106,19 @@ impl Runner<'_> {
         commits: usize,
         start: Option<&RunStart>,
     ) -> Result<GitFacts, GitError> {
-        let config = self
-            .run_git(&["config", "--list", "--name-only", "-z"])
-            .await?;
+        let config = self.run_git("config --list --name-only -z").await?;
         self.filters = filters_in(&config.stdout);
         if config.truncated || self.filters.len() > FILTERS_CAP {
             return Err(GitError::Untamable);
         }
         let status = self
-            .run_git(&[
-                "status",
-                "--porcelain=v2",
-                "--branch",
-                "-z",
-                "--untracked-files=all",
-                "--ignore-submodules=dirty",
-                "--no-ahead-behind",
-            ])
+            .run_git(
+                "status --porcelain=v2 --branch -z --untracked-files=all --ignore-submodules=dirty --no-ahead-behind",
+            )
             .await?;
         let mut facts = parse_status(&status.stdout);
         facts.truncated |= status.truncated;
-        let directory = self.run_git(&["rev-parse", "--absolute-git-dir"]).await?;
+        let directory = self.run_git("rev-parse --absolute-git-dir").await?;
         let directory = directory.stdout.trim_ascii_end();
         let directory = Path::new(OsStr::from_bytes(directory));
         facts.operation = operation_in(directory);
@@ -134,23 +126,11 @@ impl Runner<'_> {
         facts.other_trees = other_trees(directory);
         facts.head_log = directory.join("logs/HEAD");
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
-            let count = format!("--max-count={commits}");
-            let log = self
-                .run_git(&[
-                    "log",
-                    "-z",
-                    &count,
-                    "--format=%H%x00%ct%x00%s",
-                    "--encoding=UTF-8",
-                    "--no-color",
-                    "--no-decorate",
-                    "--no-notes",
-                    "--no-mailmap",
-                    "--no-show-signature",
-                    head,
-                    "--",
-                ])
-                .await?;
+            let log = format!(
+                "log -z --max-count={commits} --format=%H%x00%ct%x00%s --encoding=UTF-8 --no-color --no-decorate \
+                 --no-notes --no-mailmap --no-show-signature {head} --"
+            );
+            let log = self.run_git(&log).await?;
             facts.commits = parse_log(&log.stdout);
         }
         if let Some(start) = start {
@@ -165,24 +145,17 @@ impl Runner<'_> {
         let Some(head) = parse_id(head.as_bytes()) else {
             return Ok(None);
         };
-        let args = [
-            "diff",
-            "--name-status",
-            "-z",
-            "--find-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            &head,
-            "--",
-        ];
-        match self.run_git(&args).await {
+        let diff =
+            format!("diff --name-status -z --find-renames --no-ext-diff --no-textconv {head} --");
+        match self.run_git(&diff).await {
             Ok(diff) => Ok(Some(parse_diff(&diff.stdout))),
             Err(GitError::Refused(_)) => Ok(None),
             Err(fault) => Err(fault),
         }
     }
 
-    async fn run_git(&self, args: &[&str]) -> Result<Printed, GitError> {
+    /// Runs git with these arguments, none of which has a blank in it.
+    async fn run_git(&self, args: &str) -> Result<Printed, GitError> {
         let mut child = self.git_command(args).spawn()?;
         let mut printed = Printed {
             stdout: Vec::new(),
@@ -235,26 +208,16 @@ impl Runner<'_> {
         ))
     }
 
-    fn git_command(&self, args: &[&str]) -> Command {
-        const SETTINGS: [&str; 11] = [
-            "core.fsmonitor=",
-            "core.hooksPath=/dev/null",
-            "core.pager=cat",
-            "core.sshCommand=false",
-            "core.askPass=false",
-            "diff.external=",
-            "diff.ignoreSubmodules=dirty",
-            "log.showSignature=false",
-            "protocol.allow=never",
-            "safe.bareRepository=explicit",
-            "status.submoduleSummary=false",
-        ];
+    fn git_command(&self, args: &str) -> Command {
+        const SETTINGS: &str = "core.fsmonitor= core.hooksPath=/dev/null core.pager=cat core.sshCommand=false core.askPass=false \
+            diff.external= diff.ignoreSubmodules=dirty log.showSignature=false protocol.allow=never \
+            safe.bareRepository=explicit status.submoduleSummary=false";
         let mut command = Command::new(&self.program);
         command.args(["--no-pager", "--no-optional-locks"]);
-        for setting in SETTINGS {
+        for setting in SETTINGS.split(' ') {
             command.args(["-c", setting]);
         }
-        command.arg("-C").arg(self.dir).args(args);
+        command.arg("-C").arg(self.dir).args(args.split(' '));
         command.env_clear();
         for kept in ["HOME", "XDG_CONFIG_HOME"] {
             if let Some(value) = env::var_os(kept) {
@@ -271,12 +234,8 @@ impl Runner<'_> {
         // Pass these by variables and not by `-c`, which cannot name a filter with an equals sign in it.
         let mut count = 0;
         for filter in &self.filters {
-            for (key, value) in [
-                ("clean", ""),
-                ("smudge", ""),
-                ("process", ""),
-                ("required", "false"),
-            ] {
+            for key in ["clean", "smudge", "process", "required"] {
+                let value = if key == "required" { "false" } else { "" };
                 let mut name = OsString::from("filter.");
                 name.push(filter);
                 name.push(".");
