@@ -291,15 +291,8 @@ fn add_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
         return;
     }
     if SAID.contains(&heading) {
-        let marks = [
-            "[ ] ",
-            "[x] ",
-            "[low] ",
-            "[medium] ",
-            "[high] ",
-            "[critical] ",
-        ];
-        let marked = marks.iter().find_map(|mark| item.strip_prefix(mark));
+        let mut marks = "[ ] |[x] |[low] |[medium] |[high] |[critical] ".split('|');
+        let marked = marks.find_map(|mark| item.strip_prefix(mark));
         let item = marked.unwrap_or(item);
         let (item, why) = item.split_once(" (because: ").unwrap_or((item, ""));
         let item = item.split(" (in ").next().unwrap_or(item);

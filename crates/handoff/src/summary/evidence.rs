@@ -232,16 +232,10 @@ impl Sought {
                 .trim_end_matches('/')
                 .clone_into(&mut self.directory);
         }
-        for part in [
-            &record["message"]["content"],
-            &record["toolUseResult"],
-            &record["attachment"],
-            &record["content"],
-            &record["cwd"],
-            &record["gitBranch"],
-        ] {
-            self.look_in_value(part);
+        for key in ["content", "toolUseResult", "attachment", "cwd", "gitBranch"] {
+            self.look_in_value(&record[key]);
         }
+        self.look_in_value(&record["message"]["content"]);
     }
 
     fn look_in_value(&mut self, value: &Value) {
