@@ -143,7 +143,15 @@ pub(super) fn make_sections(
         ("files", files_section(state, at_hand)),
         ("failing_tests", failing_tests(sources)),
         ("included_files", included_section(sources.included_files)),
-        ("git", join_lines(list_lines("", sources.git))),
+        (
+            "git",
+            join_lines(
+                sources
+                    .git
+                    .iter()
+                    .map(|line| format!("- {}", one_line(line))),
+            ),
+        ),
         ("state", custom_section(state)),
         ("continuation", closing_section(sources)),
     ])
@@ -586,13 +594,6 @@ fn closing_section(sources: &Sources<'_>) -> String {
         "" => continuation,
         more => format!("{continuation}\n\n{more}"),
     }
-}
-
-fn list_lines(prefix: &str, items: &[impl AsRef<str>]) -> Vec<String> {
-    items
-        .iter()
-        .map(|item| format!("- {prefix}{}", one_line(item.as_ref())))
-        .collect()
 }
 
 /// All characters that some reader takes as the end of a line.

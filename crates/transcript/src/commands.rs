@@ -80,7 +80,7 @@ pub trait OutputReader {
 }
 
 /// The last commands of a session with their output.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CommandLog {
     limit: usize,
     next: u64,
@@ -137,7 +137,7 @@ pub fn cap_output(text: &str) -> Vec<Chunk> {
 }
 
 /// A call that waits for its result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Call {
     command: Option<String>,
     directory: Option<String>,
@@ -145,13 +145,13 @@ struct Call {
 }
 
 /// Collects the shell commands of a transcript from its bytes, handed over in any pieces.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CommandReader {
     splitter: Splitter,
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     log: CommandLog,
     calls: Waiting<Call, CALLS_CAP>,
@@ -162,14 +162,9 @@ struct State {
 impl CommandReader {
     /// Makes a reader that keeps the last `limit` commands.
     pub fn new(limit: usize) -> Self {
-        Self {
-            splitter: Splitter::default(),
-            state: State {
-                log: CommandLog::new(limit),
-                calls: Waiting::default(),
-                typed: None,
-            },
-        }
+        let mut reader = Self::default();
+        reader.state.log.limit = limit;
+        reader
     }
 
     /// Takes the next bytes of the transcript.

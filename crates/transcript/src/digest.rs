@@ -60,7 +60,7 @@ pub struct Ran {
 }
 
 /// The gathered parts of a transcript so far; see the top of this file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Digest {
     limit: usize,
     branches: Branches,
@@ -96,19 +96,8 @@ impl Digest {
     pub fn new(commands: usize) -> Self {
         Self {
             limit: commands,
-            branches: Branches::default(),
             commands: CommandReader::new(commands),
-            work: Work::default(),
-            worked: false,
-            human: HumanWords::default(),
-            spoken: false,
-            todos: Todos::default(),
-            calls: Waiting::default(),
-            said: VecDeque::new(),
-            said_bytes: 0,
-            ran: VecDeque::new(),
-            calls_open: 0,
-            queue: Queue::default(),
+            ..Self::default()
         }
     }
 

@@ -92,7 +92,7 @@ pub struct TailReport {
 }
 
 /// A transcript that is followed; see the top of this file.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Tail {
     path: PathBuf,
     file: Option<File>,
@@ -113,7 +113,7 @@ pub struct Tail {
 type TakeLine<'a> = dyn FnMut(&mut UsageScan, &[u8], u64) + 'a;
 
 /// The identity of the file that was read, and the offset reached.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reached {
     device: u64,
     inode: u64,
@@ -127,9 +127,7 @@ impl Reached {
         Self {
             device: file.dev(),
             inode: file.ino(),
-            offset: 0,
-            head: Vec::new(),
-            before: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -170,14 +168,7 @@ impl Tail {
         Ok(Self {
             path,
             file,
-            size: 0,
-            reached: None,
-            splitter: Splitter::default(),
-            scan: UsageScan::default(),
-            peeked: None,
-            peeked_to: 0,
-            caught_up: false,
-            sent: None,
+            ..Self::default()
         })
     }
 

@@ -4,20 +4,11 @@ use std::collections::{HashMap, VecDeque};
 
 /// The remembered calls by their ids, at most `CAPACITY`: the oldest is forgotten first, because a record that was cut may
 /// hold any number of calls whose result never comes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Waiting<T, const CAPACITY: usize> {
     calls: HashMap<String, T>,
     /// The ids of `calls`, oldest first.
     order: VecDeque<String>,
-}
-
-impl<T, const CAPACITY: usize> Default for Waiting<T, CAPACITY> {
-    fn default() -> Self {
-        Self {
-            calls: HashMap::new(),
-            order: VecDeque::new(),
-        }
-    }
 }
 
 impl<T, const CAPACITY: usize> Waiting<T, CAPACITY> {

@@ -41,9 +41,10 @@ const OWNER_COMMAND_CAP: usize = 2_000;
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
 /// A program that runs tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Runner {
     /// `cargo test`.
+    #[default]
     Cargo,
     /// `cargo nextest run`.
     Nextest,
@@ -120,7 +121,7 @@ pub struct Shell<'a> {
 }
 
 /// The outcome of one test run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestOutcome {
     /// The program that ran the tests.
     pub runner: Runner,
@@ -154,18 +155,8 @@ impl TestOutcome {
     fn new(runner: Runner) -> Self {
         Self {
             runner,
-            owner: Owner::default(),
-            command: String::new(),
             built: true,
-            complete: false,
-            whole: false,
-            below: Vec::new(),
-            spoilt: false,
-            passed: None,
-            failed: None,
-            passing: Vec::new(),
-            failing: Vec::new(),
-            passing_groups: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -108,8 +108,8 @@ impl From<Stored> for Item {
 /// The severity of an issue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[derive(strum::IntoStaticStr)]
-#[strum(serialize_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase", ascii_case_insensitive)]
 pub enum Severity {
     /// A minor flaw.
     Low,
@@ -130,9 +130,7 @@ impl Severity {
 
     /// Returns the severity of this word, in upper or lower case.
     pub fn read(word: &str) -> Option<Self> {
-        [Self::Low, Self::Medium, Self::High, Self::Critical]
-            .into_iter()
-            .find(|severity| severity.word().eq_ignore_ascii_case(word.trim()))
+        word.trim().parse().ok()
     }
 
     /// Returns the severity of a blocker in the scratchpad, and the rest of its words. One without a severity is high, because it

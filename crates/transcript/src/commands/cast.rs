@@ -28,9 +28,10 @@ pub fn read_commands(recording: &[u8], limit: usize) -> CommandLog {
 }
 
 /// The state of the shell in the cycle of prompt and command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ShellState {
     /// The shell is before the first mark, between commands, or in a prompt.
+    #[default]
     Prompt,
     /// The command line is being typed.
     Line,
@@ -39,7 +40,7 @@ enum ShellState {
 }
 
 /// A reader that reads a recording line by line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CastReader {
     log: CommandLog,
     state: ShellState,
@@ -56,12 +57,7 @@ impl CastReader {
     pub fn new(limit: usize) -> Self {
         Self {
             log: CommandLog::new(limit),
-            state: ShellState::Prompt,
-            carry: String::new(),
-            line: String::new(),
-            output: Output::default(),
-            began: Duration::ZERO,
-            now: Duration::ZERO,
+            ..Self::default()
         }
     }
 
