@@ -140,14 +140,26 @@ pub fn keep(model: &mut Model) {
     let draft = new_draft(model);
     model.emit_all(draft);
     model.draft.keeping.note_draft(&model.scratch.effects);
+    keep_state(model);
+    if has_cost_more(model) {
+        save_iteration(model);
+    }
+}
+
+fn keep_state(model: &mut Model) {
     if let Some(print) = change(model) {
         model.draft.keeping.kept = Some(print);
         let (session, carried) = (model.session.id, now(model));
         model.draft.keeping.session = Some(session);
         model.emit(Effect::KeepCarried(session, Box::new(carried)));
     }
-    if has_cost_more(model) {
-        save_iteration(model);
+}
+
+/// Keeps the human's edit of the handoff at once, before a step of a reboot: of the two on disk, the message in the journal is never
+/// the newer one.
+pub fn keep_edit(model: &mut Model) {
+    if edited(&model.draft).is_some() {
+        keep_state(model);
     }
 }
 

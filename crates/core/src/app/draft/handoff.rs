@@ -546,6 +546,14 @@ fn other_trees(git: &GitState, known: &BTreeSet<String>) -> Vec<String> {
         .collect()
 }
 
+/// Keeps the body that a reboot of an earlier process had when it began to wait, unless the person's edit is there: it is kept with each
+/// change, and so is as new or newer.
+pub fn restore(model: &mut Model, body: &str) {
+    if model.draft.handoff.edited.is_none() {
+        keep(model, body);
+    }
+}
+
 /// Keeps a body without notifying anyone: the message of a reboot that was taken back.
 pub fn keep(model: &mut Model, body: &str) {
     draft(model);

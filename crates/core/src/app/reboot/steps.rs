@@ -199,6 +199,7 @@ fn take_step(model: &mut Model, next: Next) {
 
 /// Enters a phase, which is written ahead: its work is done once it is on disk.
 pub(super) fn enter(model: &mut Model, phase: Phase) {
+    carried::keep_edit(model);
     let Some(attempt) = &mut model.reboot.attempt else {
         return;
     };

@@ -331,3 +331,30 @@ fn nothing_is_kept_over_what_a_store_has_not_told_yet() {
         assert!(said, "a person is told");
     }
 }
+
+#[test]
+fn an_edit_of_the_handoff_is_on_disk_before_the_reboot_goes_on_and_outlives_it() {
+    let edits = |effects: &[Effect]| {
+        let edited = |effect: &Effect| match effect {
+            Effect::KeepCarried(_, carried) => carried.edited.clone(),
+            _ => None,
+        };
+        effects.iter().filter_map(edited).collect::<Vec<_>>()
+    };
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.edit_handoff("", "approved");
+    assert_eq!(edits(&bench.press(KeyCode::Enter)), ["approved"]);
+    assert_eq!(bench.step(), Some(Step::Waiting));
+    bench.edit_handoff("approved", "changed while it waits");
+    let effects = bench.turn_ended(OLD);
+    assert_eq!(bench.step(), Some(Step::Ending));
+    assert_eq!(edits(&effects), ["changed while it waits"]);
+
+    // A later process takes the reboot back, whose message is the older one.
+    crate::app::handoff::restore(&mut bench.model, "approved");
+    let body = bench.model.draft.handoff.current().body().to_owned();
+    assert_eq!(body, "changed while it waits");
+}
