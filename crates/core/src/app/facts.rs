@@ -17,7 +17,7 @@ use pitstop_agent::{
     bridge::Link,
     claude::prompt_box::{self, PromptBox},
 };
-use pitstop_transcript::{Tokens, prompts::without_marks};
+use pitstop_transcript::Tokens;
 
 use crate::app::{
     effect::Effect,
@@ -355,14 +355,10 @@ pub(in crate::app) fn marked_text(model: &Model) -> Option<String> {
     }
 }
 
-/// Returns the text in the prompt box with the long pastes in the place of their marks, as far as both are known.
-fn expanded_text(model: &Model) -> Option<String> {
+/// Returns the text in the prompt box with the long pastes in the place of their marks, as far as both are known. What cannot be known,
+/// such as an image, has its mark.
+pub(in crate::app) fn expanded_text(model: &Model) -> Option<String> {
     marked_text(model).map(|text| model.session.agent.pastes.expand(&text))
-}
-
-/// Returns the words in the prompt box, without the marks of what cannot be known, such as images.
-pub(in crate::app) fn words_in_box(model: &Model) -> Option<String> {
-    expanded_text(model).map(|text| without_marks(&text))
 }
 
 /// Returns the prompts of a person's that wait for the agent, which works: they are gone if it ends.

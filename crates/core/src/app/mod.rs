@@ -241,7 +241,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ScratchpadNotSaved(why) => model.draft.notes.not_saved(why).carry_out(model),
         ReadEvent::Draft(text) => {
             model.draft.keeping.draft_found(&text);
-            model.reboot.unsent_found(text);
+            reboot::unsent::found(model, &text);
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
         ReadEvent::Versions(versions) => {

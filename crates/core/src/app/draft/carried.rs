@@ -20,7 +20,7 @@ use crate::app::{
     draft::{handoff, record::save_iteration},
     effect::Effect,
     event::TimerId,
-    facts::{marked_text, queued, unsent, words_in_box},
+    facts::{expanded_text, marked_text, queued, unsent},
     model::{
         Model,
         carried::{Carried, Keeping},
@@ -122,11 +122,13 @@ pub fn last_unsent(model: &Model) -> Option<String> {
     let now = match unsent(model) {
         Unsent::Text(text) => Some(text),
         Unsent::Nothing => waiting(),
-        // What was kept before is not what a person wants any more.
-        Unsent::Unreadable => match words_in_box(model) {
-            Some(words) if words.trim().is_empty() => waiting(),
+        // What was kept before is not what a person wants any more. A mark tells the one who resumes it what is lost.
+        Unsent::Unreadable => match expanded_text(model) {
             None => return kept(),
-            words => words,
+            marked => waiting()
+                .into_iter()
+                .chain(marked)
+                .reduce(|before, marked| format!("{before}\n{marked}")),
         },
     };
     let texts = queued(model).iter().cloned().chain(now);

@@ -11,6 +11,7 @@
 
 use crate::api::wire::AgentState;
 use pitstop_agent::bridge::Link;
+use pitstop_transcript::prompts::without_marks;
 
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 use crate::app::{
@@ -37,6 +38,18 @@ pub fn take(model: &mut Model, on_disk: &OnDisk) {
         cursor: cursor.map(|draft| draft.cursor),
         ..Waiting::new(text)
     });
+}
+
+/// Takes over an unsent prompt that was kept with its agent's end, and says what of it is lost: the client tells no one what an image
+/// or a long paste is.
+pub fn found(model: &mut Model, kept: &str) {
+    let words = without_marks(kept);
+    if words != kept {
+        model.error("an image or a long paste in your unsent prompt is lost: paste it again");
+    }
+    if !words.trim().is_empty() {
+        model.reboot.unsent_found(words);
+    }
 }
 
 /// Puts the unsent prompt into the prompt box as soon as that is empty and nothing of ours is still to be typed there.

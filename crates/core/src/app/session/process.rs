@@ -92,7 +92,7 @@ fn keep_unsent(model: &mut Model, exit: &Exit, was_ending: bool) {
         Some(text) if *exit == Exit::Code(0) && may_have_ended_it(&text) => {
             model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
         }
-        Some(text) => model.reboot.unsent_found(text),
+        Some(text) => reboot::unsent::found(model, &text),
         None => {}
     }
 }

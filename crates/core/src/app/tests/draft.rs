@@ -354,12 +354,21 @@ fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
     let whole = "see 第一 🎉\n  indented\n\nlast\n then";
     assert_eq!(unsent(&bench.model), Unsent::Text(whole.to_owned()));
     assert_eq!(bench.kept_in_a_moment(), [Some(whole.to_owned())]);
-    // An image cannot be read: the words around it are kept, and not what was typed before.
-    bench.bridge_says(OLD, words("as in [Image #3] here"));
+    // An image cannot be read: the words around it are kept with its mark, and not what was typed before.
+    let marked = "as in [Image #3] here";
+    bench.bridge_says(OLD, words(marked));
     assert_eq!(unsent(&bench.model), Unsent::Unreadable);
-    assert_eq!(bench.kept_in_a_moment(), [Some("as in  here".to_owned())]);
-    bench.bridge_says(OLD, words("[Image #3]"));
-    assert_eq!(bench.kept_in_a_moment(), [None]);
+    assert_eq!(bench.kept_in_a_moment(), [Some(marked.to_owned())]);
+    // Who resumes it is told what is lost.
+    for (kept, back) in [(marked, Some("as in  here")), ("[Image #3]", None)] {
+        let mut bench = Bench::bridged();
+        bench.send(Event::Read(ReadEvent::Draft(kept.to_owned())));
+        let notices = &bench.model.view.notices;
+        assert!(notices.iter().any(|one| one.text.contains("an image")));
+        let waiting = bench.model.reboot.unsent.as_ref();
+        let waiting = waiting.map(|one| one.text.as_str());
+        assert_eq!(waiting, back);
+    }
 }
 
 #[test]
