@@ -12,7 +12,7 @@ use pitstop_base::clean::one_line;
 use pitstop_core::{
     app::{
         Effect, Effects, Event,
-        event::{BridgeEvent, NewIds, TimerId},
+        event::{BridgeEvent, NewIds},
         model::needs::Need,
     },
     autopilot::RunEvent,
@@ -23,7 +23,7 @@ use pitstop_handoff::scratchpad::versions::Version;
 use pitstop_transcript::SessionId;
 
 use super::{
-    Shell, clipboard,
+    Deadline, Shell, clipboard,
     files::{FileRequest, LEAVING},
     host_output::HostOutput,
     store_writer::Job,
@@ -104,7 +104,7 @@ impl Shell {
             Effect::KeepCarried(session, carried) => self.keep(Job::Carried(session, carried)),
             Effect::ReadCarried { of, session } => self.keep(Job::FindCarried { of, session }),
             Effect::SaveCheckpoint(checkpoint) => self.keep(Job::Checkpoint(checkpoint)),
-            Effect::SetTimer(id, after) => self.set_timer(id, after),
+            Effect::SetTimer(id, after) => self.set_deadline(Deadline::Timer(id), after),
             Effect::Answer(call, reply) => self.calls.answer(call, reply),
             Effect::Publish(event) => self.calls.feed.publish(*event),
             Effect::Copy(text) => self.copy(text),
@@ -120,11 +120,6 @@ impl Shell {
             Effect::DetachAll => self.detach_all(None, "by `pitstop detach`"),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
-    }
-
-    /// Sets a timer; one of the same name is replaced.
-    fn set_timer(&mut self, id: TimerId, after: Duration) {
-        self.timers.insert(id, Instant::now() + after);
     }
 
     /// Cancels an order that no process has taken yet.

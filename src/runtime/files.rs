@@ -13,7 +13,7 @@ use std::{
     io,
     path::PathBuf,
     sync::{Arc, mpsc as std_mpsc},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use tokio::sync::{mpsc, watch};
@@ -160,10 +160,6 @@ pub(super) struct Files {
     done: watch::Receiver<u64>,
     /// True if the core knows the versions of the scratchpad that are on disk.
     pub versions_known: bool,
-    /// The time at which the configuration is read again, if it is due.
-    pub config_due: Option<Instant>,
-    /// The time at which the scratchpad is read again, if it is due.
-    pub notes_due: Option<Instant>,
 }
 
 impl Files {
@@ -192,8 +188,6 @@ impl Files {
             sent: 0,
             done,
             versions_known: false,
-            config_due: None,
-            notes_due: None,
         }
     }
 

@@ -29,7 +29,9 @@ use pitstop_terminal::{
 };
 use pitstop_transcript::Tokens;
 
-use super::{Shell, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job};
+use super::{
+    Deadline, Shell, leaving::Remains, listen::Listening, resizing::Resizing, store_writer::Job,
+};
 
 /// The number of bytes that may be typed for an agent that is about to start.
 const TYPED_AHEAD: usize = 64 * 1024;
@@ -71,14 +73,11 @@ pub(super) struct Hosted {
     pub watch_for: Option<String>,
     /// The processes that ended agents have left running.
     pub remains: Remains,
-    /// The time of the next look at the processes that the last agent left when it ended, and these processes.
-    pub outliving: Option<(Instant, Vec<Member>)>,
+    /// The processes that the last agent left when it ended, until they are looked at.
+    pub outliving: Vec<Member>,
     pub listening: Listening,
     /// The text that the pane has shown, for the estimate.
     pub shown: PaneText,
-    pub estimate_due: Option<Instant>,
-    /// The time at which the prompt box is read.
-    pub prompt_box_due: Option<Instant>,
     /// True if the model asked for its content, even if that is nothing new.
     pub prompt_box_asked: bool,
     /// The looks that are due because the agent was sent a key that may suspend it.
@@ -89,8 +88,6 @@ pub(super) struct Hosted {
 
 /// The looks at an agent that may suspend itself.
 pub(super) struct Suspending {
-    /// The time of the next look.
-    pub due: Instant,
     /// The number of looks that are left.
     looks: u8,
     /// True if the agent had given its terminal back at the last look.
@@ -111,11 +108,9 @@ impl Hosted {
             paste_cut: false,
             watch_for: None,
             remains: Remains::default(),
-            outliving: None,
+            outliving: Vec::new(),
             listening: Listening::default(),
             shown: PaneText::default(),
-            estimate_due: None,
-            prompt_box_due: None,
             prompt_box_asked: false,
             suspending: None,
             given_back: false,
@@ -164,10 +159,10 @@ impl Shell {
     pub(super) fn expect_suspension(&mut self) {
         if self.pane.pty.as_ref().is_some_and(|pty| !pty.edits_lines()) {
             self.pane.suspending = Some(Suspending {
-                due: Instant::now() + SUSPENSION_TIME,
                 looks: SUSPENSION_LOOKS,
                 given_back: false,
             });
+            self.set_deadline(Deadline::Suspension, SUSPENSION_TIME);
         }
     }
 
@@ -185,8 +180,10 @@ impl Shell {
         }
         suspending.looks -= 1;
         suspending.given_back = given_back;
-        suspending.due = Instant::now() + SUSPENSION_TIME;
-        self.pane.suspending = Some(suspending).filter(|suspending| suspending.looks > 0);
+        if suspending.looks > 0 {
+            self.pane.suspending = Some(suspending);
+            self.set_deadline(Deadline::Suspension, SUSPENSION_TIME);
+        }
     }
 
     /// Has a person continue the agent where one is there who could, and else continues it: no other process would.
@@ -217,7 +214,8 @@ impl Shell {
             }
             self.keep(Job::AgentGone(process));
         }
-        self.pane.outliving = (!left.is_empty()).then(|| (Instant::now() + OUTLIVING_TIME, left));
+        self.pane.outliving = left;
+        self.set_deadline(Deadline::Outliving, OUTLIVING_TIME);
         let exit = match (exit.code, exit.signal) {
             (_, Some(signal)) => Exit::Signal(signal.to_string()),
             (code, None) => Exit::Code(code.and_then(|code| u32::try_from(code).ok()).unwrap_or(1)),
@@ -228,8 +226,7 @@ impl Shell {
 
     /// Reports the processes that the agent that ended last has left and that still live.
     pub(super) fn look_at_outliving(&mut self) {
-        let (_, left) = self.pane.outliving.take().unzip();
-        let left = left.into_iter().flatten();
+        let left = std::mem::take(&mut self.pane.outliving).into_iter();
         let processes: Vec<String> = left
             .filter(|member| process::alive(&member.stamp))
             .map(|member| format!("{} {}", member.stamp.pid, member.name))
@@ -253,14 +250,10 @@ impl Shell {
             self.post(Event::Pane(PaneEvent::Continued));
         }
         if self.agent.kind.reports() {
-            self.pane
-                .prompt_box_due
-                .get_or_insert_with(|| Instant::now() + PROMPT_BOX_TIME);
+            self.add_deadline(Deadline::PromptBox, PROMPT_BOX_TIME);
         }
         if self.wants_estimate() {
-            self.pane
-                .estimate_due
-                .get_or_insert_with(|| Instant::now() + ESTIMATE_TIME);
+            self.add_deadline(Deadline::Estimate, ESTIMATE_TIME);
         }
     }
 
@@ -313,7 +306,7 @@ impl Shell {
     /// while something waits for it, because a person who types there changes it with each key.
     pub(super) fn look_at_prompt_box(&mut self) {
         let Some(text) = self.pane.screen.drawn_text() else {
-            self.pane.prompt_box_due = Some(Instant::now() + PROMPT_BOX_TIME);
+            self.set_deadline(Deadline::PromptBox, PROMPT_BOX_TIME);
             return;
         };
         let rows: Vec<Row> = text
@@ -367,7 +360,7 @@ impl Shell {
     /// Forgets what was counted for the estimate: a new iteration begins.
     pub(super) fn restart_estimate(&mut self) {
         self.pane.shown = PaneText::default();
-        self.pane.estimate_due = None;
+        self.deadlines.remove(&Deadline::Estimate);
     }
 }
 

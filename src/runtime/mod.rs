@@ -62,7 +62,7 @@ use std::{
     os::fd::OwnedFd,
     path::PathBuf,
     sync::Arc,
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
@@ -144,6 +144,27 @@ pub struct Setup {
     pub task: Option<PathBuf>,
 }
 
+/// What is done at a set time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Deadline {
+    /// A timer of the core fires.
+    Timer(TimerId),
+    /// The configuration is read again.
+    Config,
+    /// The scratchpad is read again.
+    Scratchpad,
+    /// Git is queried once more.
+    Git,
+    /// Usage is estimated from the pane's text.
+    Estimate,
+    /// The agent's prompt box is read from its screen.
+    PromptBox,
+    /// The processes that the last agent left are looked at.
+    Outliving,
+    /// An agent that may suspend itself is looked at.
+    Suspension,
+}
+
 /// The loop's own state, and the core that it feeds.
 pub struct Shell {
     core: Core,
@@ -151,7 +172,7 @@ pub struct Shell {
     queue: VecDeque<Event>,
     /// True while the queue is being emptied: an event that comes in waits its turn.
     draining: bool,
-    timers: HashMap<TimerId, Instant>,
+    deadlines: HashMap<Deadline, Instant>,
     started: Instant,
     /// The exit code, and the latest time at which outstanding writes may be finished.
     quit: Option<(i32, Instant)>,
@@ -261,7 +282,7 @@ impl Shell {
             core,
             queue: VecDeque::new(),
             draining: false,
-            timers: HashMap::new(),
+            deadlines: HashMap::new(),
             started: Instant::now(),
             quit: None,
             terminals: Terminals::new(),
@@ -476,25 +497,17 @@ impl Shell {
             self.next_frame(now),
             self.pane.screen.deadline(),
             self.pane.resizing.deadline(),
-            self.pane.estimate_due,
-            self.pane.prompt_box_due,
-            self.pane.outliving.as_ref().map(|(due, _)| *due),
-            self.pane.suspending.as_ref().map(|looks| looks.due),
-            self.files.config_due,
-            self.files.notes_due,
-            self.services.git_due,
             self.pane.listening.deadline(),
             self.quit.map(|(_, limit)| limit),
         ]
         .into_iter()
         .flatten()
-        .chain(self.timers.values().copied())
+        .chain(self.deadlines.values().copied())
         .min()
     }
 
     fn timers(&mut self) {
         let now = Instant::now();
-        let is_due = |due: &mut Instant| *due <= now;
         for (id, inputs) in self.terminals.escapes_due(now) {
             for input in inputs {
                 self.input(id, input);
@@ -512,42 +525,37 @@ impl Shell {
             self.set_pane_size(size);
             self.terminals.set_dirty();
         }
-        if self.files.config_due.take_if(is_due).is_some() {
-            self.request_file(FileRequest::ReadConfig);
-        }
-        if self.services.git_due.take_if(is_due).is_some() {
-            self.read_git();
-        }
-        if self.pane.estimate_due.take_if(is_due).is_some() {
-            self.estimate();
-        }
-        if self.pane.prompt_box_due.take_if(is_due).is_some() {
-            self.look_at_prompt_box();
-        }
-        if self
-            .pane
-            .outliving
-            .as_ref()
-            .is_some_and(|(due, _)| *due <= now)
-        {
-            self.look_at_outliving();
-        }
-        if (self.pane.suspending.as_ref()).is_some_and(|looks| looks.due <= now) {
-            self.look_for_suspension();
-        }
         self.listened(now);
-        if self.files.notes_due.take_if(is_due).is_some() {
-            self.request_file(FileRequest::ReadScratchpad);
+        while let Some(deadline) = self.take_due(now) {
+            match deadline {
+                Deadline::Timer(id) => self.post(Event::TimerFired(id)),
+                Deadline::Config => self.request_file(FileRequest::ReadConfig),
+                Deadline::Scratchpad => self.request_file(FileRequest::ReadScratchpad),
+                Deadline::Git => self.read_git(),
+                Deadline::Estimate => self.estimate(),
+                Deadline::PromptBox => self.look_at_prompt_box(),
+                Deadline::Outliving => self.look_at_outliving(),
+                Deadline::Suspension => self.look_for_suspension(),
+            }
         }
-        let due: Vec<TimerId> = self
-            .timers
-            .iter()
-            .filter(|(_, at)| **at <= now)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in due {
-            self.timers.remove(&id);
-            self.post(Event::TimerFired(id));
-        }
+    }
+
+    /// Has something done after this time; an earlier time for it is replaced.
+    fn set_deadline(&mut self, deadline: Deadline, after: Duration) {
+        self.deadlines.insert(deadline, Instant::now() + after);
+    }
+
+    /// Has something done after this time, unless a time for it is set.
+    fn add_deadline(&mut self, deadline: Deadline, after: Duration) {
+        let due = self.deadlines.entry(deadline);
+        due.or_insert_with(|| Instant::now() + after);
+    }
+
+    /// Takes the earliest deadline that is reached by now.
+    fn take_due(&mut self, now: Instant) -> Option<Deadline> {
+        let due = self.deadlines.iter().filter(|(_, at)| **at <= now);
+        let deadline = due.min_by_key(|(_, at)| **at).map(|(due, _)| *due)?;
+        self.deadlines.remove(&deadline);
+        Some(deadline)
     }
 }

@@ -1,11 +1,7 @@
 //! The services beside the loop (the database, the transcript, git, the watched files, side processes), and the calls that come
 //! through the doors.
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -29,7 +25,7 @@ use pitstop_server::{
 use pitstop_transcript::SessionId;
 
 use super::{
-    Shell,
+    Deadline, Shell,
     files::FileRequest,
     follower::{self, FollowCommand},
     herdr::Herdr,
@@ -72,8 +68,6 @@ pub(super) struct Services {
     pub git_running: bool,
     /// True if git must be queried once more.
     pub git_asked: bool,
-    /// The time at which git is queried once more, if it is due.
-    pub git_due: Option<Instant>,
     /// The watched file to which git appends a line whenever the head moves, or the directory that it will be in, if the project is a
     /// repository.
     pub head_log: Option<PathBuf>,
@@ -99,7 +93,6 @@ impl Services {
             herdr: Herdr::default(),
             git_running: false,
             git_asked: false,
-            git_due: None,
             head_log: None,
         }
     }
@@ -336,10 +329,10 @@ impl Shell {
         let head_log = self.services.head_log.as_deref();
         if head_log.is_some_and(|log| changes.include(log)) {
             self.read_git();
-            self.services.git_due = Some(Instant::now() + HEAD_SETTLE);
+            self.set_deadline(Deadline::Git, HEAD_SETTLE);
         }
         if changes.include(&self.agent.scratchpad) {
-            self.files.notes_due = Some(Instant::now() + NOTES_SETTLE);
+            self.set_deadline(Deadline::Scratchpad, NOTES_SETTLE);
         }
         if self
             .paths
@@ -347,7 +340,7 @@ impl Shell {
             .iter()
             .any(|path| changes.include(path))
         {
-            self.files.config_due = Some(Instant::now() + CONFIG_SETTLE);
+            self.set_deadline(Deadline::Config, CONFIG_SETTLE);
         }
     }
 
