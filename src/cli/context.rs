@@ -3,11 +3,7 @@
 //! It reads files only, so it needs no supervisor: the newest run's `meta.json` names the session, whose transcript is
 //! in the agent's configuration directory; for an agent without one the recording of its pane is read.
 
-use std::{
-    fs::File,
-    io::{self, Read as _},
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -26,8 +22,9 @@ use pitstop_store::{
     FilesError, PrivateDir,
     run_dir::{META, RECORDING, RunDir, list_runs},
 };
-use pitstop_transcript::commands::{
-    CommandLog, CommandReader, CommandRecord, OutputReader as _, cast,
+use pitstop_transcript::{
+    commands::{CommandLog, CommandReader, CommandRecord, OutputReader as _, cast},
+    tail::read_pieces,
 };
 
 /// The most bytes of a run's record that are read.
@@ -149,17 +146,11 @@ fn read_recorded(
 }
 
 fn from_transcript(id: String, path: &Path) -> Result<Session, Failure> {
-    let mut file = File::open(path).map_err(out::cannot("read", path))?;
     let mut reader = CommandReader::new(MAX_COMMANDS);
-    let mut buffer = vec![0; 256 * 1024];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(length) => reader.push(&buffer[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(out::cannot("read", path)(error)),
-        }
-    }
+    read_pieces(path, u64::MAX, 0, |piece| {
+        reader.push(piece);
+        true
+    })?;
     Ok(Session {
         id,
         source: "transcript",
