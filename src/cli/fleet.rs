@@ -22,7 +22,7 @@ use super::{
     here::Here,
     out::{self, Failure, Outcome},
 };
-use crate::runtime::wall;
+use crate::runtime::{daemon::wait_until, wall};
 use pitstop_agent::AgentKind;
 use pitstop_core::{
     api::wire::{AgentState, StatusReport},
@@ -36,9 +36,6 @@ const LOCAL_FLAG: &str = "--local";
 
 /// The time that a host has to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
-
-/// The time between two looks at whether ssh has ended.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// The time between two questions to a host.
 const FRESH: Duration = Duration::from_secs(5);
@@ -225,16 +222,7 @@ fn ask_machine(host: &str) -> Result<Vec<Value>, String> {
     let answer = thread::spawn(move || read_stream(stdout.as_mut()));
     let complaint = thread::spawn(move || read_stream(stderr.as_mut()));
     let limit = Instant::now() + ANSWER_LIMIT;
-    let status = loop {
-        match ssh.try_wait() {
-            Ok(Some(status)) => break Some(status),
-            Ok(None) if Instant::now() < limit => thread::sleep(LOOK),
-            Ok(None) | Err(_) => break None,
-        }
-    };
-    let Some(status) = status else {
-        let _ = ssh.kill();
-        let _ = ssh.wait();
+    let Some(status) = wait_until(limit, &mut ssh) else {
         return Err(format!("no answer in {} s", ANSWER_LIMIT.as_secs()));
     };
     let answer = answer.join().unwrap_or_default();

@@ -21,7 +21,7 @@ use pitstop_store::{FilesError, PrivateDir, run_dir::RunDir};
 use pitstop_terminal::pane::PaneSpec;
 use pitstop_transcript::{SessionId, tail::holds_conversation};
 
-use super::{client_settings::ClientSettings, daemon::until};
+use super::{client_settings::ClientSettings, daemon::wait_until};
 
 /// The hidden subcommand by which agents are started: it makes them die with us and registers them, then becomes them.
 pub const SHIM: &str = "exec-agent";
@@ -282,12 +282,7 @@ impl AgentPlan {
             .spawn()
             .ok()?;
         let end = Instant::now() + VERSION_LIMIT;
-        let status = until(end, || child.try_wait().transpose());
-        let Some(Ok(status)) = status else {
-            let _ = child.kill();
-            let _ = child.wait();
-            return None;
-        };
+        let status = wait_until(end, &mut child)?;
         // A process that it has started may hold its output open: only the output that is there is read.
         let mut output = child.stdout.take()?;
         rustix::io::ioctl_fionbio(&output, true).ok()?;

@@ -10,7 +10,7 @@ use std::{
     io::{self, Read as _},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -118,6 +118,17 @@ pub(super) fn until<T>(end: Instant, mut ask: impl FnMut() -> Option<T>) -> Opti
     }
 }
 
+/// Waits for the end of a process; one that takes too long is killed.
+pub fn wait_until(end: Instant, child: &mut Child) -> Option<ExitStatus> {
+    let status = until(end, || child.try_wait().transpose());
+    let status = status.and_then(Result::ok);
+    if status.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    status
+}
+
 impl Client {
     /// Returns the workers that the daemon lists; none if there is no daemon.
     fn workers(&self) -> Vec<Worker> {
@@ -201,16 +212,10 @@ impl Client {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| chain(&error))?;
-        let status = until(end, || child.try_wait().transpose());
-        match status {
-            Some(Ok(status)) if status.success() => Ok(()),
-            Some(Ok(status)) => Err(format!("`claude stop {name}` failed: {status}")),
-            Some(Err(error)) => Err(chain(&error)),
-            None => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(format!("`claude stop {name}` took too long"))
-            }
+        match wait_until(end, &mut child) {
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(format!("`claude stop {name}` failed: {status}")),
+            None => Err(format!("`claude stop {name}` took too long")),
         }
     }
 }

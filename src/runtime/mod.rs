@@ -22,7 +22,7 @@ mod attached;
 pub mod canvas;
 pub mod client_settings;
 pub mod clipboard;
-mod daemon;
+pub mod daemon;
 mod editor;
 pub mod effects;
 mod files;
@@ -414,6 +414,26 @@ impl Shell {
             self.update(event);
         }
         self.draining = false;
+    }
+
+    /// Does work beside the loop; the core gets the event that it ends with.
+    fn spawn(&self, work: impl Future<Output = Option<Event>> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            if let Some(event) = work.await {
+                // The loop is gone, then.
+                let _ = events.send(event).await;
+            }
+        });
+    }
+
+    /// Does work that waits for a disk on a thread for it; the core gets the event that it ends with.
+    fn spawn_blocking(&self, work: impl FnOnce() -> Event + Send + 'static) {
+        let events = self.events.clone();
+        tokio::task::spawn_blocking(move || {
+            // The loop is gone, then.
+            let _ = events.blocking_send(work());
+        });
     }
 
     /// Takes one event to the core and runs what it orders.

@@ -41,12 +41,11 @@ const ROOM: u64 = 256 * 1024;
 impl Shell {
     /// Makes and checks what the next agent needs; then runs the user's `pre_reboot`, which may refuse the reboot.
     pub(super) fn prepare(&self, preparation: Preparation) {
-        let events = self.events.clone();
         let plan = Arc::clone(&self.agent);
         let no_compaction = self.core.view().session.agent.holds_compaction;
         let hooks = &self.core.view().config.hooks;
         let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
-        tokio::spawn(async move {
+        self.spawn(async move {
             let reboot = preparation.reboot;
             let hook = command.zip(preparation.hook.clone());
             let project = plan.project.clone();
@@ -64,10 +63,7 @@ impl Shell {
                 outcome = run(&command, &about, &project, limit).await;
             }
             let refused = outcome.err();
-            // The loop is gone, then.
-            let _ = events
-                .send(Event::Read(ReadEvent::Prepared { reboot, refused }))
-                .await;
+            Some(Event::Read(ReadEvent::Prepared { reboot, refused }))
         });
     }
 
@@ -77,12 +73,10 @@ impl Shell {
         let Some(command) = hooks.post_reboot.clone() else {
             return;
         };
-        let (events, limit) = (self.events.clone(), hooks.timeout);
-        let project = self.agent.project.clone();
-        tokio::spawn(async move {
-            if let Err(what) = run(&command, &about, &project, limit).await {
-                let _ = events.send(Event::EffectFailed { what }).await;
-            }
+        let (project, limit) = (self.agent.project.clone(), hooks.timeout);
+        self.spawn(async move {
+            let failed = run(&command, &about, &project, limit).await.err();
+            failed.map(|what| Event::EffectFailed { what })
         });
     }
 }

@@ -30,15 +30,13 @@ impl Shell {
     /// Reads a session's transcript on a thread for slow work: it may have many megabytes.
     pub(super) fn read_transcript(&self, session: SessionId, iteration: IterationId) {
         let path = self.transcript_of(session);
-        let events = self.events.clone();
-        tokio::task::spawn_blocking(move || {
+        self.spawn_blocking(move || {
             let talk = match path {
                 Some(path) => Talk::read(path).map_err(|error| chain(&error)),
                 None => Err("it has none yet".to_owned()),
             };
             let talk = talk.map(Arc::new);
-            // The loop is gone, then.
-            let _ = events.blocking_send(Event::Read(ReadEvent::Talk { iteration, talk }));
+            Event::Read(ReadEvent::Talk { iteration, talk })
         });
     }
 
@@ -79,16 +77,14 @@ impl Shell {
             self.services.git_asked = true;
             return;
         }
-        let events = self.events.clone();
         let directory = self.place();
         let model = self.core.view();
         // More than are shown: they reveal a commit that no hook has reported.
         let commits = model.config.handoff.git_history_count.max(LOOKED_AT);
         let start = model.draft.signalled.run_start.clone();
-        tokio::spawn(async move {
+        self.spawn(async move {
             let facts = git::facts(&directory, commits, start.as_ref()).await;
-            // The loop is gone, then.
-            let _ = events.send(Event::Read(ReadEvent::Git(facts))).await;
+            Some(Event::Read(ReadEvent::Git(facts)))
         });
     }
 
@@ -97,27 +93,20 @@ impl Shell {
         if !self.agent.kind.reports() {
             return;
         }
-        let events = self.events.clone();
-        let settings = self
-            .agent
-            .client_settings(self.core.view().session.agent.holds_compaction);
-        tokio::spawn(async move {
+        let no_compaction = self.core.view().session.agent.holds_compaction;
+        let settings = self.agent.client_settings(no_compaction);
+        self.spawn(async move {
             let read = tokio::task::spawn_blocking(move || settings.read());
-            if let Ok(Ok(found)) = tokio::time::timeout(READ_LIMIT, read).await {
-                // The loop is gone, then.
-                let _ = events
-                    .send(Event::Read(ReadEvent::ClientSettings(Box::new(found))))
-                    .await;
-            }
+            let found = tokio::time::timeout(READ_LIMIT, read).await.ok()?.ok()?;
+            Some(Event::Read(ReadEvent::ClientSettings(Box::new(found))))
         });
     }
 
     /// Reads the files for a handoff off the loop: they may be on a slow disk.
     pub(super) fn read_handoff_files(&self, named: Vec<String>, include: Vec<String>) {
-        let events = self.events.clone();
         let (project, place) = (self.agent.project.clone(), self.place());
         let caught_up = self.files.caught_up();
-        tokio::spawn(async move {
+        self.spawn(async move {
             // The handoff also contains the scratchpad: earlier orders to read it are carried out first.
             let _ = tokio::time::timeout(READ_LIMIT, caught_up).await;
             let look = move || handoff_files::read(&project, &place, &named, &include);
@@ -129,10 +118,7 @@ impl Shell {
                     ..HandoffFiles::default()
                 },
             };
-            // The loop is gone, then.
-            let _ = events
-                .send(Event::Read(ReadEvent::HandoffFiles(Box::new(files))))
-                .await;
+            Some(Event::Read(ReadEvent::HandoffFiles(Box::new(files))))
         });
     }
 

@@ -103,8 +103,7 @@ impl Shell {
         let limit =
             usize::try_from(self.core.view().config.recording.max_size).unwrap_or(usize::MAX);
         let limit = limit.min(RECORDING_LIMIT);
-        let events = self.events.clone();
-        tokio::task::spawn_blocking(move || {
+        self.spawn_blocking(move || {
             if let Some(flushing) = flushing {
                 flushing.wait();
             }
@@ -117,8 +116,7 @@ impl Shell {
                 let bytes = bytes.ok_or("it was not recorded")?;
                 Cast::parse(&bytes).map_err(|error| chain(&error))
             });
-            // The loop is gone, then.
-            let _ = events.blocking_send(Event::Read(ReadEvent::Recording { iteration, cast }));
+            Event::Read(ReadEvent::Recording { iteration, cast })
         });
     }
 }
