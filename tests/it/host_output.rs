@@ -32,48 +32,6 @@ fn never_reached(supervisor: &Supervisor, unwanted: &str) {
 }
 
 #[test]
-fn links_reach_the_host_rebuilt_and_only_of_safe_schemes() {
-    let supervisor = printing(
-        "ghostty",
-        concat!(
-            r"\033]8;id=mine;https://example.org/a?b=1\033\\good\033]8;;\033\\ ",
-            r"\033]8;;javascript:alert(1)\033\\bad\033]8;;\033\\ ",
-            r"\033]8;;file://elsewhere/etc\033\\far\033]8;;\033\\ ",
-        ),
-    );
-    reaches(
-        &supervisor,
-        ";https://example.org/a?b=1\x1b\\good\x1b]8;;\x1b\\",
-    );
-    supervisor.terminal.wait_for_text("good bad far", SOON);
-    never_reached(&supervisor, "javascript");
-    never_reached(&supervisor, "elsewhere");
-    never_reached(&supervisor, "mine");
-}
-
-#[test]
-fn kinds_of_underline_reach_a_host_that_knows_them() {
-    let text = r"\033[4:3m\033[58:2::255:0:0mwavy\033[0m ";
-    let supervisor = printing("ghostty", text);
-    reaches(&supervisor, "\x1b[4:3;58:2::255:0:0mwavy");
-    let supervisor = printing("Apple_Terminal", text);
-    supervisor.terminal.wait_for_text("wavy", SOON);
-    never_reached(&supervisor, "4:3");
-    never_reached(&supervisor, "58:2");
-}
-
-#[test]
-fn a_joined_emoji_reaches_the_host_whole_and_the_row_stays_in_place() {
-    let supervisor = printing(
-        "ghostty",
-        "\u{1f469}\u{200d}\u{1f680}|\u{26a0}\u{fe0f}|\u{231a}\u{fe0e}|",
-    );
-    reaches(&supervisor, "\u{1f469}\u{200d}\u{1f680}\x1b[");
-    reaches(&supervisor, "\u{26a0}\u{fe0f}\x1b[");
-    reaches(&supervisor, "\u{231a}\u{fe0e}\x1b[");
-}
-
-#[test]
 fn notifications_progress_title_and_clipboard_reach_the_host() {
     let supervisor = printing(
         "ghostty",
@@ -155,14 +113,6 @@ fn the_clipboard_is_written_from_the_alternate_screen_too_and_never_read() {
     let typed = || fs::read(supervisor.launch.project().join("typed")).unwrap_or_default();
     supervisor.wait_until("a key", || !typed().is_empty(), SOON);
     assert_eq!(typed(), b"x");
-}
-
-#[test]
-fn a_host_without_progress_is_sent_none_and_off_means_off() {
-    let text = r"\033]9;4;1;42\007\033]9;hello\007\007";
-    let supervisor = printing("iTerm.app", text);
-    reaches(&supervisor, "\x1b]9;hello\x1b\\");
-    never_reached(&supervisor, "]9;4");
 }
 
 #[test]
