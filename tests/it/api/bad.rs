@@ -239,6 +239,7 @@ fn queries() -> Vec<Item> {
         "used_tokens=",
         "used_tokens=99999999999999999999",
         "max_tokens=0",
+        "max_tokens=1000000000001",
         "used_tokens=1&used_tokens=2",
         "used_tokens=%31%",
         "max_tokens=%00",
