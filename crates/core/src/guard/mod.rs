@@ -25,7 +25,7 @@ pub mod threshold;
 pub use forecast::{Forecast, Growth};
 pub use pace::Pace;
 pub use reading::{Reading, Source};
-pub use threshold::{Level, Lines, Room, Threshold, ThresholdError, Thresholds};
+pub use threshold::{Level, Lines, Room, Threshold, Thresholds};
 
 use reading::{Readings, WindowEvidence};
 

@@ -1,4 +1,4 @@
-//! Thresholds: ordered and in range by construction.
+//! Thresholds: where the levels begin in a window of known size.
 //!
 //! ```text
 //!   0 %        notice 50       warn 70       compact 85       force 97   refusal        100 % of usable
@@ -66,43 +66,6 @@ impl Threshold {
     pub const ALL: [Self; 4] = [Self::Notice, Self::Warn, Self::Compact, Self::Force];
 }
 
-/// The reason why thresholds were refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ThresholdError {
-    /// A share is not from 1 to 100 percent.
-    #[error("{threshold} must be from 1 to 100 percent of the usable window, found {found}")]
-    OutOfRange {
-        /// The threshold with that share.
-        threshold: Threshold,
-        /// The given share, in percent.
-        found: u8,
-    },
-    /// Two shares are in the wrong order.
-    #[error(
-        "{lower} must lie below {upper}, found {lower} at {lower_at} and {upper} at {upper_at} percent"
-    )]
-    Disordered {
-        /// The threshold that must lie below.
-        lower: Threshold,
-        /// The threshold that must lie above.
-        upper: Threshold,
-        /// The share of the first, in percent.
-        lower_at: u8,
-        /// The share of the second, in percent.
-        upper_at: u8,
-    },
-    /// Two caps are in the wrong order, or one is zero.
-    #[error("the token cap of {threshold} must be above {above} tokens, found {found}")]
-    CapDisordered {
-        /// The threshold with the wrong cap.
-        threshold: Threshold,
-        /// The next lower cap in tokens, or zero.
-        above: u64,
-        /// The given cap, in tokens.
-        found: u64,
-    },
-}
-
 /// The four thresholds: rising shares of the usable window (force may lie at compact), each with an optional cap in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
@@ -120,48 +83,11 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// Makes thresholds from percents of the usable window, without caps.
-    pub fn new(notice: u8, warn: u8, compact: u8, force: u8) -> Result<Self, ThresholdError> {
-        let shares = [notice, warn, compact, force];
-        for (threshold, found) in Threshold::ALL.into_iter().zip(shares) {
-            if !(1..=100).contains(&found) {
-                return Err(ThresholdError::OutOfRange { threshold, found });
-            }
-        }
-        for (names, at) in Threshold::ALL.windows(2).zip(shares.windows(2)) {
-            // A user who wants a reboot at compact in any case sets both to one figure.
-            let most = at[1] - u8::from(names[1] != Threshold::Force);
-            if at[0] > most {
-                return Err(ThresholdError::Disordered {
-                    lower: names[0],
-                    upper: names[1],
-                    lower_at: at[0],
-                    upper_at: at[1],
-                });
-            }
-        }
-        Ok(Self {
-            shares,
-            caps: [None; 4],
-        })
-    }
-
-    /// Adds caps in tokens, in the order notice, warn, compact, force; the given caps must rise.
-    pub fn with_caps(mut self, caps: [Option<Tokens>; 4]) -> Result<Self, ThresholdError> {
-        let mut above = 0;
-        for (threshold, cap) in Threshold::ALL.into_iter().zip(caps) {
-            let Some(Tokens(found)) = cap else { continue };
-            if found <= above {
-                return Err(ThresholdError::CapDisordered {
-                    threshold,
-                    above,
-                    found,
-                });
-            }
-            above = found;
-        }
-        self.caps = caps;
-        Ok(self)
+    /// Creates thresholds from percents of the usable window and caps in tokens, both in the order of [`Threshold::ALL`]; the
+    /// config module has checked that they rise.
+    #[must_use]
+    pub const fn new(shares: [u8; 4], caps: [Option<Tokens>; 4]) -> Self {
+        Self { shares, caps }
     }
 
     /// Returns the positions of the thresholds in a given room.
@@ -335,6 +261,11 @@ mod tests {
         Room::new(Tokens(usable + 20_000), Tokens(usable), client.map(Tokens))
     }
 
+    fn capped(caps: [Option<u64>; 4]) -> Thresholds {
+        let shares = Thresholds::default().shares;
+        Thresholds::new(shares, caps.map(|cap| cap.map(Tokens)))
+    }
+
     fn lines(thresholds: Thresholds, usable: u64) -> [u64; 4] {
         below(thresholds, usable, None)
     }
@@ -346,13 +277,12 @@ mod tests {
 
     #[test]
     fn where_a_cap_is_below_the_client_s_point_the_force_line_is_below_it_too() {
-        let caps = [90_000, 126_000, 153_000].map(|cap| Some(Tokens(cap)));
-        let capped = Thresholds::default().with_caps([caps[0], caps[1], caps[2], None]);
-        let lines = capped.unwrap().lines(room(980_000, Some(167_000)));
+        let capped = capped([Some(90_000), Some(126_000), Some(153_000), None]);
+        let lines = capped.lines(room(980_000, Some(167_000)));
         assert_eq!(lines.at(Threshold::Compact), Tokens(153_000));
         assert_eq!(lines.at(Threshold::Force), Tokens(161_990));
         assert!(!lines.are_lowered());
-        let lines = capped.unwrap().lines(room(980_000, Some(967_000)));
+        let lines = capped.lines(room(980_000, Some(967_000)));
         assert_eq!(lines.at(Threshold::Force), Tokens(950_600));
     }
 
@@ -387,50 +317,8 @@ mod tests {
     }
 
     #[test]
-    fn force_may_lie_at_compact_and_not_below() {
-        let thresholds = Thresholds::new(20, 40, 60, 60).expect("rising");
-        assert_eq!(lines(thresholds, 100_000), [20_000, 40_000, 60_000, 60_000]);
-        assert!(Thresholds::new(20, 40, 60, 59).is_err());
-    }
-
-    #[test]
-    fn what_is_out_of_range_or_order_is_refused_with_both_figures() {
-        let cases = [
-            (
-                Thresholds::new(0, 70, 85, 97),
-                "notice must be from 1 to 100 percent of the usable window, found 0",
-            ),
-            (
-                Thresholds::new(50, 70, 85, 101),
-                "force must be from 1 to 100 percent of the usable window, found 101",
-            ),
-            (
-                Thresholds::new(50, 90, 85, 97),
-                "warn must lie below compact, found warn at 90 and compact at 85 percent",
-            ),
-            (
-                Thresholds::new(50, 50, 85, 97),
-                "notice must lie below warn, found notice at 50 and warn at 50 percent",
-            ),
-            (
-                Thresholds::default().with_caps([None, Some(Tokens(90)), Some(Tokens(80)), None]),
-                "the token cap of compact must be above 90 tokens, found 80",
-            ),
-            (
-                Thresholds::default().with_caps([Some(Tokens(0)), None, None, None]),
-                "the token cap of notice must be above 0 tokens, found 0",
-            ),
-        ];
-        for (refused, message) in cases {
-            assert_eq!(refused.expect_err(message).to_string(), message);
-        }
-    }
-
-    #[test]
     fn the_lower_of_share_and_cap_counts_and_drags_lower_lines_along() {
-        let capped = Thresholds::default()
-            .with_caps([None, Some(Tokens(100_000)), Some(Tokens(900_000)), None])
-            .expect("rising caps");
+        let capped = capped([None, Some(100_000), Some(900_000), None]);
         assert_eq!(lines(capped, 980_000), [100_000, 100_000, 833_000, 950_600]);
         assert_eq!(lines(capped, 100_000), [50_000, 70_000, 85_000, 97_000]);
     }
@@ -469,14 +357,12 @@ mod tests {
             [83_500, 116_900, 141_950, 161_990]
         );
         // A compact line high above the others still keeps its distance from the client.
-        let high = Thresholds::new(50, 90, 96, 97).expect("rising");
+        let high = Thresholds::new([50, 90, 96, 97], [None; 4]);
         let [notice, warn, compact, force] = below(high, 180_000, Some(167_000));
         assert_eq!(compact, 167_000 - 8_350);
         assert!(notice < warn && warn < compact && compact < force && force < 167_000);
         // Caps below it stay what they are.
-        let capped = Thresholds::default()
-            .with_caps([None, None, Some(Tokens(100_000)), None])
-            .expect("a cap");
+        let capped = capped([None, None, Some(100_000), None]);
         assert_eq!(below(capped, 980_000, Some(167_000))[2], 100_000);
     }
 
@@ -497,10 +383,7 @@ mod tests {
             client in proptest::option::of(0u64..2_000_000),
         ) {
             shares.sort_unstable();
-            let [notice, warn, compact, force] = shares;
-            let made = Thresholds::new(notice, warn, compact, force)
-                .and_then(|made| made.with_caps(caps.map(|cap| cap.map(Tokens))));
-            let Ok(made) = made else { return Ok(()) };
+            let made = Thresholds::new(shares, caps.map(|cap| cap.map(Tokens)));
             let at = below(made, usable, client);
             prop_assert!(at.is_sorted());
             if let Some(client) = client.filter(|client| *client > 0) {

@@ -38,20 +38,17 @@ pub fn guard_settings(config: &Config) -> GuardSettings {
     }
 }
 
-/// Returns the thresholds. The config module has checked order and range, so a refusal here can only be a combination of caps that
-/// contradict each other: then the shares count alone.
 fn thresholds(config: &GuardConfig) -> Thresholds {
-    let shares = Thresholds::new(config.notice, config.warn, config.compact, config.force_at)
-        .unwrap_or_default();
     let caps = [
         config.notice_tokens,
         config.warn_tokens,
         config.compact_tokens,
         None,
     ];
-    shares
-        .with_caps(caps.map(|cap| cap.map(Tokens)))
-        .unwrap_or(shares)
+    Thresholds::new(
+        [config.notice, config.warn, config.compact, config.force_at],
+        caps.map(|cap| cap.map(Tokens)),
+    )
 }
 
 /// Gives the guard a figure; returns whether it can be one. A fall is taken for a compaction only where nothing else would
