@@ -120,23 +120,13 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
     out.sample("info", &who, 1.0);
     context(&mut out, report);
     let whole = |count: u64| Some(count as f64);
-    out.one(
-        "iteration",
-        "Number of the present iteration.",
-        whole(report.iteration),
-    );
+    let (iteration, cost) = (whole(report.iteration), Some(report.cost_usd));
+    out.one("iteration", "Number of the present iteration.", iteration);
     out.one("turns_total", "Turns that have ended.", whole(report.turns));
-    out.one(
-        "cost_usd_total",
-        "Cost of the run in US dollars.",
-        Some(report.cost_usd),
-    );
+    out.one("cost_usd_total", "Cost of the run in US dollars.", cost);
     out.one("commits_total", "Commits seen.", whole(report.commits));
-    out.one(
-        "checkpoints_total",
-        "Checkpoints kept.",
-        whole(report.checkpoints),
-    );
+    let checkpoints = whole(report.checkpoints);
+    out.one("checkpoints_total", "Checkpoints kept.", checkpoints);
     out.family("test_runs_total", "counter", "Test runs seen, by outcome.");
     let (passed, failed) = report.tests;
     for (outcome, count) in [("passed", passed), ("failed", failed)] {
@@ -161,28 +151,27 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
 fn context(out: &mut Exposition, report: &MetricsReport) {
     use Level::{Critical, Healthy, Overflow, Warning};
     let whole = |count: Option<u64>| count.map(|count| count as f64);
-    let (used, usable) = (whole(report.used), whole(report.usable));
-    out.one("context_used_tokens", "Tokens in the context window.", used);
-    out.one(
-        "context_window_tokens",
-        "The whole window.",
-        whole(report.window),
-    );
-    out.one(
-        "context_usable_tokens",
-        "The window less the reserve.",
-        usable,
-    );
-    out.one(
-        "context_used_percent",
-        "Used of usable, in percent.",
-        report.percent,
-    );
-    out.one(
-        "context_age_seconds",
-        "Age of the figure.",
-        report.age_seconds,
-    );
+    for (name, help, value) in [
+        (
+            "used_tokens",
+            "Tokens in the context window.",
+            whole(report.used),
+        ),
+        ("window_tokens", "The whole window.", whole(report.window)),
+        (
+            "usable_tokens",
+            "The window less the reserve.",
+            whole(report.usable),
+        ),
+        (
+            "used_percent",
+            "Used of usable, in percent.",
+            report.percent,
+        ),
+        ("age_seconds", "Age of the figure.", report.age_seconds),
+    ] {
+        out.one(&format!("context_{name}"), help, value);
+    }
     if let Some(level) = report.level {
         let help = "The level: 1 for the one in force.";
         out.family("context_level", "gauge", help);
