@@ -235,7 +235,6 @@ fn write_journal(entry: &JournalEntry) -> Statement {
 pub(super) struct SavedState {
     #[serde(default)]
     pub(super) state: serde_json::Value,
-    #[serde(default)]
     pub(super) scratchpad: Option<SavedScratchpad>,
 }
 

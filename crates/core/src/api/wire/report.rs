@@ -30,13 +30,10 @@ pub struct StatusReport {
     /// The session in which the agent is, once it is known.
     pub session_id: Option<String>,
     /// The objective of the work: the run's task, else the objective of the handoff, on one line.
-    #[serde(default)]
     pub objective: Option<String>,
     /// The time at which the run began, UTC.
-    #[serde(default)]
     pub started_at: Option<DateTime<Utc>>,
     /// The last reboot, if there was one.
-    #[serde(default)]
     pub last_reboot: Option<LastReboot>,
     /// The hosted program.
     pub agent: AgentReport,
@@ -51,7 +48,6 @@ pub struct StatusReport {
     /// The cost of a turn in a fresh session, in US dollars.
     pub fresh_turn_cost_usd: Option<f64>,
     /// The number of calls of the model after which a reboot now has paid for itself; null where it is not known, or never does.
-    #[serde(default)]
     pub reboot_pays_in_calls: Option<u32>,
     /// The prompt cache of the service, if the agent reports it.
     pub prompt_cache: Option<CacheReport>,
@@ -83,7 +79,6 @@ pub struct NeedReport {
     /// The time until which a person can decide, or at which it ends by itself, UTC.
     pub until: Option<DateTime<Utc>>,
     /// The name of the tool that asks, where it is a permission.
-    #[serde(default)]
     pub tool: Option<String>,
     /// True if it is a permission that can be answered by `POST /control/permission`.
     #[serde(default)]
@@ -307,7 +302,6 @@ pub struct AgentReport {
     #[serde(default)]
     pub tools: AgentTools,
     /// The start of its last message on one line, without secrets.
-    #[serde(default)]
     pub last_words: Option<String>,
 }
 
@@ -447,10 +441,8 @@ pub struct RebootReport {
     /// The activities that have to end before the reboot can continue.
     pub blocked_by: Vec<String>,
     /// The way in which the present reboot carries the context over: `fresh`, `in-place`, `on-the-fly` or `trim`.
-    #[serde(default)]
     pub way: Option<String>,
     /// The obstacle to an automatic reboot that is due, for as long as it exists.
-    #[serde(default)]
     pub held: Option<HeldReport>,
 }
 
@@ -462,6 +454,7 @@ pub struct HeldReport {
     /// The time at which the obstacle ends by itself, UTC; `None` if it ends once the session gets something done.
     pub until: Option<DateTime<Utc>>,
 }
+#[serde(default)]
 
 /// The iterations of a run, oldest first, as `pitstop history --json` prints them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -490,34 +483,28 @@ pub struct IterationReport {
     /// The reason for its end: `natural`, `context_limit`, `user_reboot` and so on; `None` while it runs.
     pub end_reason: Option<String>,
     /// The name of the signal that asked pitstop to end, if one did.
-    #[serde(default)]
     pub signal: Option<String>,
     /// True if its end is known to have cut a turn.
-    #[serde(default)]
     pub in_turn: bool,
     /// The cause of the iteration: `start`, or the trigger of the reboot before it.
     pub cause: Option<String>,
     /// The iteration's tokens.
     pub tokens: IterationTokens,
     /// The number of turns that ended in it; `None` where that was not counted.
-    #[serde(default)]
     pub turns: Option<u32>,
     /// The number of times that the client compacted its context.
-    #[serde(default)]
     pub compactions: u32,
     /// The cost of the iteration, in US dollars.
     pub cost_usd: Option<f64>,
     /// The duration of each step of the reboot that began it, in milliseconds, by the step's name.
     pub transition_time_ms: BTreeMap<String, u64>,
     /// The state that was preserved over that reboot, where it is still known.
-    #[serde(default)]
     pub preserved_state: Option<serde_json::Value>,
     /// The size of the handoff that it was given, in bytes; `None` for the first iteration and after a trim.
     pub handoff_bytes: Option<u64>,
     /// The way in which the reboot that began it carried the context over: `fresh` or `trim`.
     pub way: Option<String>,
     /// The device by which a person approved the reboot that began it, if it was not at the desk.
-    #[serde(default)]
     pub approved_from: Option<String>,
     /// The content that a trim removed.
     pub trim: Option<TrimRecord>,
@@ -530,6 +517,7 @@ pub struct IterationReport {
 /// The tokens of one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationTokens {
+#[serde(default)]
     /// The number of tokens in the context window at the first answer.
     pub at_start: Option<u64>,
     /// The number of tokens in the context window at the end, or now.
@@ -548,7 +536,6 @@ pub struct HandoffReport {
     /// The objective.
     pub task_title: Option<String>,
     /// The agent's role: the name that `--agent` gave it, else its permission mode.
-    #[serde(default)]
     pub current_hat: Option<String>,
     /// The git branch.
     pub branch: Option<String>,
@@ -573,7 +560,6 @@ pub struct HandoffReport {
     /// The decisions with their reasons.
     pub key_decisions: Vec<KeyDecision>,
     /// The decisions with their reasons, as texts.
-    #[serde(default)]
     pub key_decision_texts: Vec<String>,
     /// The closing instruction.
     pub continuation_prompt: Option<String>,
@@ -581,10 +567,8 @@ pub struct HandoffReport {
     pub session_id: Option<String>,
     /// The kind of handoff: `present` (as it would be sent now), or for a session that has ended `given` (the one it handed over),
     /// `checkpoint` (the last one saved in it), `received` (the one it was given itself) or `summary`.
-    #[serde(default)]
     pub kind: String,
     /// The revision: another one for each other text.
-    #[serde(default)]
     pub revision: String,
     /// The whole message, byte for byte as it would be sent, or as it was.
     pub text: String,
@@ -595,13 +579,10 @@ pub struct HandoffReport {
     /// The parts that were cut to stay within the size limit.
     pub left_out: Vec<String>,
     /// The warnings that a reader should know before it is sent.
-    #[serde(default)]
     pub warnings: Vec<String>,
     /// All items of which it was made, with their sources.
-    #[serde(default)]
     pub sources: Vec<SourcedItem>,
     /// The state of the agent's to-do list, which may be among the sources.
-    #[serde(default)]
     pub todo_list: TodoList,
     /// The gaps of the handoff with respect to its session, where they are known.
     pub check: Option<HandoffCheck>,
@@ -623,7 +604,6 @@ pub struct HandoffCheck {
     /// The facts that are missing.
     pub missing_facts: Vec<MissingFact>,
     /// The lines with claims that are not in the transcript; only `pitstop handoff --check` looks for them.
-    #[serde(default)]
     pub unfounded: Option<Vec<UnfoundedLine>>,
 }
 
