@@ -30,11 +30,11 @@ pub use body::{
 };
 pub use report::{
     AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, ForecastReport,
-    ForecastUnit, HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport,
-    IterationTokens, KeyDecision, LastReboot, LinesReport, MissingFact, NeedKind, NeedReport,
-    PermissionReport, RebootReport, RunLine, RunPhase, RunReport, ScreenReport, SourcedItem,
-    StatusLineReply, StatusReport, ToolReply, TurnsLeft, UnfoundedLine, UsageAction,
-    UsageActionKind, UsageQuery, UsageReply,
+    HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport, IterationTokens,
+    KeyDecision, LastReboot, LinesReport, MissingFact, NeedKind, NeedReport, PermissionReport,
+    RebootReport, RunLine, RunPhase, RunReport, ScreenReport, SourcedItem, StatusLineReply,
+    StatusReport, ToolReply, TurnsLeft, UnfoundedLine, UsageAction, UsageActionKind, UsageQuery,
+    UsageReply,
 };
 
 pub use field::FieldError;
@@ -44,6 +44,7 @@ pub use super::{
     events::{ApiEvent, ApiEventKind},
     metrics::MetricsReport,
 };
+pub use crate::guard::ForecastUnit;
 use crate::lineage::Way;
 use pitstop_agent::bridge;
 

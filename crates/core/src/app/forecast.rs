@@ -8,10 +8,7 @@
 //!
 //! A forecast is a rough one: the larger the figure, the coarser its steps, so that it does not change with each call.
 
-use crate::{
-    api::wire::{ForecastReport, ForecastUnit, TurnsLeft},
-    guard::Unit,
-};
+use crate::api::wire::{ForecastReport, ForecastUnit, TurnsLeft};
 use pitstop_base::format;
 
 use crate::app::model::{Model, summaries::turns_of};
@@ -28,7 +25,7 @@ const FEW: u32 = 20;
 pub fn report(model: &Model) -> Option<ForecastReport> {
     let outlook = model.session.guard.outlook(model.now)?;
     Some(ForecastReport {
-        unit: outlook.unit().map(unit),
+        unit: outlook.unit(),
         growth_per_minute: outlook.per_minute.map(|tokens| tokens.0),
         growth_per_call: outlook.per_call.map(|tokens| tokens.0),
         growth_per_turn: outlook.per_turn.map(|growth| growth.median.0),
@@ -39,14 +36,6 @@ pub fn report(model: &Model) -> Option<ForecastReport> {
             most: *turns.end(),
         }),
     })
-}
-
-const fn unit(unit: Unit) -> ForecastUnit {
-    match unit {
-        Unit::Turns => ForecastUnit::Turns,
-        Unit::Minutes => ForecastUnit::Minutes,
-        Unit::Calls => ForecastUnit::Calls,
-    }
 }
 
 /// Returns the whole forecast in words: growth, what is left, and the tool calls beside minutes.

@@ -11,6 +11,8 @@
 
 use std::{ops::RangeInclusive, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use pitstop_base::clock::At;
 use pitstop_transcript::Tokens;
 
@@ -141,23 +143,11 @@ fn share(used: Tokens, usable: Tokens) -> f64 {
     used.0 as f64 * 100.0 / usable.0.max(1) as f64
 }
 
-/// The figure that counts now.
+/// The figure that counts now, with its source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// The number of tokens in use.
-    pub used: Tokens,
-    /// The whole window, in tokens.
-    pub window: Tokens,
-    /// The window less the reserve, in tokens.
-    pub usable: Tokens,
-    /// The share of the usable window in use, in percent.
-    pub percent: f64,
-    /// The last threshold passed.
-    pub level: Level,
-    /// The advice for this level.
-    pub advice: Advice,
-    /// The positions of the thresholds and of the refusal, in tokens.
-    pub lines: Lines,
+    /// The meaning of the figure.
+    pub assessment: Assessment,
     /// The source of the figure.
     pub source: Source,
     /// The age of the figure.
@@ -166,6 +156,14 @@ pub struct Figure {
     pub stale: bool,
     /// A disagreement of another source, if there is one.
     pub disagreement: Option<Disagreement>,
+}
+
+impl std::ops::Deref for Figure {
+    type Target = Assessment;
+
+    fn deref(&self) -> &Assessment {
+        &self.assessment
+    }
 }
 
 /// A source that differs from the one that counts by more than [`DISAGREEMENT`] points.
@@ -210,9 +208,9 @@ pub struct Outlook {
 }
 
 /// The unit in which the rest of the window is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
-#[strum(serialize_all = "lowercase")]
-pub enum Unit {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ForecastUnit {
     /// The rest is counted in turns, because several fit.
     Turns,
     /// The rest is counted in minutes of work.
@@ -224,12 +222,12 @@ pub enum Unit {
 impl Outlook {
     /// Returns the unit that fits; `None` while nothing is known.
     #[must_use]
-    pub fn unit(&self) -> Option<Unit> {
-        let turns = self.turns_left.as_ref().map(|_| Unit::Turns);
-        let minutes = self.minutes_left.map(|_| Unit::Minutes);
+    pub fn unit(&self) -> Option<ForecastUnit> {
+        let turns = self.turns_left.as_ref().map(|_| ForecastUnit::Turns);
+        let minutes = self.minutes_left.map(|_| ForecastUnit::Minutes);
         turns
             .or(minutes)
-            .or_else(|| self.calls_left.map(|_| Unit::Calls))
+            .or_else(|| self.calls_left.map(|_| ForecastUnit::Calls))
     }
 }
 
@@ -427,17 +425,9 @@ impl Guard {
     #[must_use]
     pub fn figure(&self, at: At) -> Option<Figure> {
         let best = self.readings.best()?;
-        let Assessment {
-            used,
-            window,
-            usable,
-            percent,
-            level,
-            advice,
-            lines,
-        } = self.assess(best.used);
+        let assessment = self.assess(best.used);
         let disagreement = self.readings.dissent(best, at).and_then(|other| {
-            let points = share(other.used, usable) - percent;
+            let points = share(other.used, assessment.usable) - assessment.percent;
             (points.abs() > DISAGREEMENT).then_some(Disagreement {
                 source: other.source,
                 used: other.used,
@@ -445,13 +435,7 @@ impl Guard {
             })
         });
         Some(Figure {
-            used,
-            window,
-            usable,
-            percent,
-            level,
-            advice,
-            lines,
+            assessment,
             source: best.source,
             age: at.since(best.at),
             stale: self.readings.is_stale(best.source, at),
@@ -761,7 +745,7 @@ mod tests {
             Some(Tokens(4_000))
         );
         assert_eq!(outlook.turns_left, Some(7..=7));
-        assert_eq!(outlook.unit(), Some(Unit::Turns));
+        assert_eq!(outlook.unit(), Some(ForecastUnit::Turns));
         assert_eq!(guard.forecast().base(), Some(Tokens(108_400)));
     }
 
@@ -792,7 +776,7 @@ mod tests {
             (Some(5), Some(34))
         );
         assert_eq!((outlook.turns_left.clone(), outlook.per_turn), (None, None));
-        assert_eq!(outlook.unit(), Some(Unit::Minutes));
+        assert_eq!(outlook.unit(), Some(ForecastUnit::Minutes));
     }
 
     #[test]
@@ -802,9 +786,9 @@ mod tests {
             long_turn(&mut guard, (turn * 100, 20_000 + turn * 2_000), 2, 1_000);
         }
         let unit = |guard: &Guard, second| guard.outlook(at(second)).and_then(|one| one.unit());
-        assert_eq!(unit(&guard, 400), Some(Unit::Turns));
+        assert_eq!(unit(&guard, 400), Some(ForecastUnit::Turns));
         long_turn(&mut guard, (4_000, 28_000), 60, 1_000);
-        assert_eq!(unit(&guard, 4_600), Some(Unit::Minutes));
+        assert_eq!(unit(&guard, 4_600), Some(ForecastUnit::Minutes));
         // Idle for a night: what is left is work, not time.
         let left = |second| guard.outlook(at(second)).and_then(|one| one.minutes_left);
         assert_eq!((left(4_600), left(40_000)), (Some(11), Some(11)));

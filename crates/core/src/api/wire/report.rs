@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentState, AgentTools, TodoList};
-use crate::lineage::TrimRecord;
+use crate::{guard::ForecastUnit, lineage::TrimRecord};
 use pitstop_agent::{AgentKind, bridge::Category};
 use pitstop_handoff::summary::SummaryMade;
 
@@ -375,18 +375,6 @@ pub struct ForecastReport {
     pub turns_left: Option<TurnsLeft>,
 }
 
-/// The unit in which the rest of the window is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ForecastUnit {
-    /// The rest is counted in turns, because several fit.
-    Turns,
-    /// The rest is counted in minutes of work.
-    Minutes,
-    /// The rest is counted in tool calls, because too little work time is known yet.
-    Calls,
-}
-
 /// The number of turns that are left, as part of a [`ForecastReport`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnsLeft {
@@ -454,7 +442,6 @@ pub struct HeldReport {
     /// The time at which the obstacle ends by itself, UTC; `None` if it ends once the session gets something done.
     pub until: Option<DateTime<Utc>>,
 }
-#[serde(default)]
 
 /// The iterations of a run, oldest first, as `pitstop history --json` prints them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -467,6 +454,7 @@ pub struct HistoryReport {
 
 /// One life of the pane, as part of a [`HistoryReport`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct IterationReport {
     /// The number of the iteration, from 1.
     pub iteration: u32,
@@ -517,7 +505,6 @@ pub struct IterationReport {
 /// The tokens of one iteration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IterationTokens {
-#[serde(default)]
     /// The number of tokens in the context window at the first answer.
     pub at_start: Option<u64>,
     /// The number of tokens in the context window at the end, or now.
@@ -530,6 +517,7 @@ pub struct IterationTokens {
 
 /// The handoff as data, and as the message that would be sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HandoffReport {
     /// The time at which it was made, UTC.
     pub generated_at: Option<DateTime<Utc>>,
