@@ -17,7 +17,7 @@ use toml::{
 
 use super::{
     error::{Fault, MAX_FAULTS, SourceText, quoted},
-    schema::{self, Choice, Key, PartialConfig, Rule},
+    schema::{self, Key, PartialConfig, Rule},
     units,
 };
 use pitstop_base::{
@@ -236,14 +236,29 @@ impl Walk {
 
     /// Checks one value against its rule; a good one becomes an entry.
     fn value(&mut self, key: &'static Key, name_at: Range<usize>, value: &Spanned<DeValue<'_>>) {
+        let found = value.get_ref();
         let change = match &key.rule {
-            Rule::Flag(set) => self.flag(value, *set),
-            Rule::Whole(from, to, set) => self.whole(value, *from, *to, *set),
-            Rule::Number(from, to, set) => self.number(value, *from, *to, *set),
+            Rule::Flag(set) => {
+                let help = without_quotes(found);
+                self.take(value, found.as_bool(), *set, "true or false", help)
+            }
+            Rule::Whole(from, to, set) => {
+                let number = whole(found).filter(|number| (from..=to).contains(&number));
+                let wanted = format!("a whole number from {from} to {to}");
+                self.take(value, number, *set, &wanted, without_quotes(found))
+            }
+            Rule::Number(from, to, set) => {
+                let number = number(found).filter(|number| (from..=to).contains(&number));
+                let wanted = format!("a number from {from} to {to}");
+                self.take(value, number, *set, &wanted, without_quotes(found))
+            }
             Rule::Time(from, to, set) => self.time(value, *from, *to, *set),
             Rule::Size(from, to, set) => self.size(value, *from, *to, *set),
-            Rule::OneOf(choices) => self.choice(value, choices),
-            Rule::Text(wanted, ok, set) => self.text(value, wanted, *ok, *set),
+            Rule::OneOf(words, set) => self.word(value, words, *set),
+            Rule::Text(wanted, ok, set) => {
+                let text = found.as_str().filter(|text| ok(text)).map(str::to_owned);
+                self.take(value, text, *set, wanted, None)
+            }
             Rule::Texts(wanted, ok, set) => self.texts(value, wanted, *ok, *set),
             Rule::Pairs(set) => self.pairs(value, *set),
             Rule::Chord(set) => self.chord(value, *set),
@@ -270,45 +285,19 @@ impl Walk {
         }
     }
 
-    fn flag(
+    /// Returns the change that a good value makes, or reports what was expected in its place.
+    fn take<T: Clone + 'static>(
         &mut self,
         value: &Spanned<DeValue<'_>>,
-        set: fn(&mut PartialConfig, bool),
+        good: Option<T>,
+        set: fn(&mut PartialConfig, T),
+        wanted: &str,
+        help: Option<String>,
     ) -> Option<Change> {
-        match value.get_ref().as_bool() {
-            Some(flag) => Some(change(set, flag)),
-            None => self.refuse(value, "true or false", without_quotes(value.get_ref())),
+        match good {
+            Some(good) => Some(change(set, good)),
+            None => self.refuse(value, wanted, help),
         }
-    }
-
-    fn whole(
-        &mut self,
-        value: &Spanned<DeValue<'_>>,
-        from: u64,
-        to: u64,
-        set: fn(&mut PartialConfig, u64),
-    ) -> Option<Change> {
-        let number = whole(value.get_ref()).filter(|number| (from..=to).contains(number));
-        if let Some(number) = number {
-            return Some(change(set, number));
-        }
-        let help = without_quotes(value.get_ref());
-        self.refuse(value, &format!("a whole number from {from} to {to}"), help)
-    }
-
-    fn number(
-        &mut self,
-        value: &Spanned<DeValue<'_>>,
-        from: f64,
-        to: f64,
-        set: fn(&mut PartialConfig, f64),
-    ) -> Option<Change> {
-        let number = number(value.get_ref()).filter(|number| (from..=to).contains(number));
-        if let Some(number) = number {
-            return Some(change(set, number));
-        }
-        let help = without_quotes(value.get_ref());
-        self.refuse(value, &format!("a number from {from} to {to}"), help)
     }
 
     fn time(
@@ -325,17 +314,12 @@ impl Walk {
                 .filter(|number| *number == 0)
                 .map(Duration::from_secs),
         };
-        if let Some(time) = time.filter(|time| (from..=to).contains(time)) {
-            return Some(change(set, time));
-        }
+        let good = time.filter(|time| (from..=to).contains(time));
         let (from, to) = (units::format_duration(from), units::format_duration(to));
+        let wanted = format!("a duration from \"{from}\" to \"{to}\"");
         let help = "write a number with ms, s, m, h or d: \"500ms\", \"2s\", \"1h30m\"";
         let help = time.is_none().then(|| help.to_owned());
-        self.refuse(
-            value,
-            &format!("a duration from \"{from}\" to \"{to}\""),
-            help,
-        )
+        self.take(value, good, set, &wanted, help)
     }
 
     fn size(
@@ -349,45 +333,31 @@ impl Walk {
             DeValue::String(text) => units::parse_size(text),
             other => whole(other),
         };
-        if let Some(size) = size.filter(|size| (from..=to).contains(size)) {
-            return Some(change(set, size));
-        }
+        let good = size.filter(|size| (from..=to).contains(size));
         let (from, to) = (units::format_size(from), units::format_size(to));
+        let wanted = format!("a size from \"{from}\" to \"{to}\"");
         let help = "write bytes, or a number with a unit: 50000, \"64MiB\"";
         let help = size.is_none().then(|| help.to_owned());
-        self.refuse(value, &format!("a size from \"{from}\" to \"{to}\""), help)
+        self.take(value, good, set, &wanted, help)
     }
 
-    fn choice(
+    fn word(
         &mut self,
         value: &Spanned<DeValue<'_>>,
-        choices: &'static [Choice],
+        words: &'static [&'static str],
+        set: fn(&mut PartialConfig, &str),
     ) -> Option<Change> {
-        let word = value.get_ref().as_str();
-        if let Some((_, set)) = choices.iter().find(|(name, _)| Some(*name) == word) {
-            return Some(Box::new(set));
+        let found = value.get_ref().as_str();
+        if let Some(word) = words.iter().find(|word| Some(**word) == found) {
+            return Some(Box::new(move |draft| set(draft, word)));
         }
-        let names = || choices.iter().map(|(name, _)| *name);
-        let quoted: Vec<String> = names().map(|name| format!("\"{name}\"")).collect();
+        let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
         let wanted = match quoted.split_last() {
             Some((last, others)) => format!("{} or {last}", others.join(", ")),
             None => String::new(),
         };
-        let help = word.and_then(|word| did_you_mean(word, names()));
+        let help = found.and_then(|found| did_you_mean(found, words.iter().copied()));
         self.refuse(value, &wanted, help)
-    }
-
-    fn text(
-        &mut self,
-        value: &Spanned<DeValue<'_>>,
-        wanted: &str,
-        ok: fn(&str) -> bool,
-        set: fn(&mut PartialConfig, String),
-    ) -> Option<Change> {
-        match value.get_ref().as_str().filter(|text| ok(text)) {
-            Some(text) => Some(change(set, text.to_owned())),
-            None => self.refuse(value, wanted, None),
-        }
     }
 
     /// Returns the items of a list, or reports a fault; `wanted` describes what each of them should be.
@@ -421,11 +391,7 @@ impl Walk {
             }
         }
         // A list with a hole in it is no entry: its faults are reported already.
-        if texts.len() == items.len() {
-            Some(change(set, texts))
-        } else {
-            None
-        }
+        (texts.len() == items.len()).then(|| change(set, texts))
     }
 
     fn pairs(
@@ -443,11 +409,8 @@ impl Walk {
                 self.expected(name.span(), "the name of a variable, without `=`", &found);
                 continue;
             }
-            match value
-                .get_ref()
-                .as_str()
-                .filter(|text| schema::is_variable_value(text))
-            {
+            let text = value.get_ref().as_str();
+            match text.filter(|text| schema::is_variable_value(text)) {
                 Some(text) => {
                     pairs.insert(name.get_ref().to_string(), text.to_owned());
                 }
@@ -458,11 +421,7 @@ impl Walk {
                 ),
             }
         }
-        if pairs.len() == table.len() {
-            Some(change(set, pairs))
-        } else {
-            None
-        }
+        (pairs.len() == table.len()).then(|| change(set, pairs))
     }
 
     fn chord(
@@ -497,11 +456,7 @@ impl Walk {
                 None => self.expected(item.span(), wanted, &describe(item.get_ref())),
             }
         }
-        if triggers.len() == items.len() {
-            Some(change(set, triggers))
-        } else {
-            None
-        }
+        (triggers.len() == items.len()).then(|| change(set, triggers))
     }
 }
 

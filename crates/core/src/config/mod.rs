@@ -22,6 +22,8 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration}
 pub use file::nearest;
 pub use units::parse_duration;
 
+use strum::{EnumString, VariantNames};
+
 use pitstop_base::keymap::Keymap;
 
 /// The commented default configuration; parsed, it equals [`Config::default`].
@@ -127,7 +129,8 @@ impl Default for ContextConfig {
 }
 
 /// A named set of thresholds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Preset {
     /// The lines at 50, 70 and 85 % of the usable window, but no higher than they are in a window of 200 000 tokens: above, each
     /// call costs more than a reboot does (`docs/cost.md`).
@@ -193,7 +196,8 @@ pub struct GuardConfig {
 }
 
 /// The treatment of the first prompt after the prompt cache has gone cold, where a fresh session is cheaper.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ColdCache {
     /// Nothing is said of it.
     Off,
@@ -205,7 +209,8 @@ pub enum ColdCache {
 }
 
 /// The treatment of a compaction without an answer in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Unanswered {
     /// The client compacts by itself.
     #[default]
@@ -261,23 +266,26 @@ impl Default for HandoffConfig {
             include_files: Vec::new(),
             include_git_history: true,
             git_history_count: 5,
-            recent_activity: RecentActivity::LastSteps,
+            recent_activity: RecentActivity::default(),
             include_test_state: true,
         }
     }
 }
 
 /// The form in which the handoff gives the latest work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
+#[strum(serialize_all = "snake_case")]
 pub enum RecentActivity {
     /// The last steps of the transcript.
+    #[default]
     LastSteps,
     /// The last shell commands with their output.
     RecentCommands,
 }
 
 /// The mode that decides that a reboot happens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum RebootMode {
     /// Reboots only at a key.
     Manual,
@@ -301,7 +309,8 @@ impl RebootMode {
 }
 
 /// The way by which the handoff reaches the new session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Delivery {
     /// Passes the handoff as the start prompt, an argument of the command.
     #[default]
@@ -311,7 +320,8 @@ pub enum Delivery {
 }
 
 /// The way by which the context goes over, unless another one is chosen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum RebootWay {
     /// Starts a new session in a new process.
     #[default]
@@ -454,7 +464,8 @@ pub fn is_host(text: &str) -> bool {
 }
 
 /// What the loss of the last terminal does to a session.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum OnHangup {
     /// Nothing: the session goes on, and terminals can attach.
     #[default]
@@ -543,7 +554,8 @@ pub struct StoreConfig {
 }
 
 /// The colours of the panels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ThemeName {
     /// Follows the host terminal's background.
     #[default]
@@ -561,7 +573,8 @@ pub enum ThemeName {
 }
 
 /// The treatment of the child's request to write the clipboard (OSC 52). Reading it is always refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ClipboardPolicy {
     /// Passes the request on while the pane has the focus.
     #[default]
@@ -573,7 +586,8 @@ pub enum ClipboardPolicy {
 }
 
 /// The way to call the user when a person is needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, EnumString, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Notifications {
     /// Calls by a desktop notification of the host terminal (OSC 9 or 777) and the bell.
     #[default]
@@ -639,7 +653,7 @@ impl Default for RecordingConfig {
 }
 
 /// The amount that is logged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, strum::Display, EnumString, VariantNames)]
 #[strum(serialize_all = "lowercase")]
 pub enum LogLevel {
     /// Logs failures.

@@ -11,7 +11,12 @@
 //! that leave time to say no, keys (a project could put approval on a key that is often pressed), what is recorded and what
 //! is logged.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
+use std::{
+    collections::BTreeMap, net::SocketAddr, path::PathBuf, str::FromStr, sync::LazyLock,
+    time::Duration,
+};
+
+use strum::VariantNames as _;
 
 use super::{
     ClipboardPolicy, ColdCache, Config, Delivery, LogLevel, Notifications, OnHangup, Preset,
@@ -51,9 +56,6 @@ pub(super) enum Voter {
     Owner,
 }
 
-/// A word, and the change it makes.
-pub(super) type Choice = (&'static str, fn(&mut PartialConfig));
-
 /// The values that a key may have, and the change it makes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rule {
@@ -67,7 +69,7 @@ pub(super) enum Rule {
     /// A size in bytes.
     Size(u64, u64, fn(&mut PartialConfig, u64)),
     /// One of a few words.
-    OneOf(&'static [Choice]),
+    OneOf(&'static [&'static str], fn(&mut PartialConfig, &str)),
     /// A text; a description of the wanted text, and the check for it.
     Text(
         &'static str,
@@ -161,12 +163,7 @@ static SETTINGS: &[Key] = &[
     key("context", "checkpoint_at_commits", Owner, Flag(|d, v| d.config.context.checkpoint_at_commits = v)),
     key("context", "checkpoint_at_tests", Owner, Flag(|d, v| d.config.context.checkpoint_at_tests = v)),
 
-    key("guard", "preset", Anyone, OneOf(&[
-        ("default", |d| d.preset = Preset::Default),
-        ("late", |d| d.preset = Preset::Late),
-        ("early", |d| d.preset = Preset::Early),
-        ("lean", |d| d.preset = Preset::Lean),
-    ])),
+    key("guard", "preset", Anyone, OneOf(Preset::VARIANTS, |d, v| d.preset = named(v))),
     key("guard", "notice", Anyone, Whole(1, 99, |d, v| d.percents[0] = Some(v as u8))),
     key("guard", "warn", Anyone, Whole(1, 99, |d, v| d.percents[1] = Some(v as u8))),
     key("guard", "compact", Anyone, Whole(1, 99, |d, v| d.percents[2] = Some(v as u8))),
@@ -176,40 +173,20 @@ static SETTINGS: &[Key] = &[
     key("guard", "force_at", Owner, Whole(1, 100, |d, v| d.config.guard.force_at = v as u8)),
     key("guard", "replace_compaction", Owner, Flag(|d, v| d.config.guard.replace_compaction = v)),
     key("guard", "answer_within", Owner, Time(SECOND, FIVE_MINUTES, |d, v| d.config.guard.answer_within = v)),
-    key("guard", "unanswered", Owner, OneOf(&[
-        ("client", |d| d.config.guard.unanswered = Unanswered::Client),
-        ("handoff", |d| d.config.guard.unanswered = Unanswered::Handoff),
-    ])),
-    key("guard", "cold_cache", Owner, OneOf(&[
-        ("off", |d| d.config.guard.cold_cache = ColdCache::Off),
-        ("say", |d| d.config.guard.cold_cache = ColdCache::Say),
-        ("ask", |d| d.config.guard.cold_cache = ColdCache::Ask),
-    ])),
+    key("guard", "unanswered", Owner, OneOf(Unanswered::VARIANTS, |d, v| d.config.guard.unanswered = named(v))),
+    key("guard", "cold_cache", Owner, OneOf(ColdCache::VARIANTS, |d, v| d.config.guard.cold_cache = named(v))),
 
     key("handoff", "generate_handoff", Anyone, Flag(|d, v| d.config.handoff.generate_handoff = v)),
     key("handoff", "max_state_size", Anyone, Size(2_000, 10_000_000, |d, v| d.config.handoff.max_state_size = v as usize)),
     key("handoff", "include_files", Owner, Texts("a path", is_path, |d, v| d.config.handoff.include_files = v)),
     key("handoff", "include_git_history", Anyone, Flag(|d, v| d.config.handoff.include_git_history = v)),
     key("handoff", "git_history_count", Anyone, Whole(0, 1_000, |d, v| d.config.handoff.git_history_count = v as usize)),
-    key("handoff", "recent_activity", Anyone, OneOf(&[
-        ("last_steps", |d| d.config.handoff.recent_activity = RecentActivity::LastSteps),
-        ("recent_commands", |d| d.config.handoff.recent_activity = RecentActivity::RecentCommands),
-    ])),
+    key("handoff", "recent_activity", Anyone, OneOf(RecentActivity::VARIANTS, |d, v| d.config.handoff.recent_activity = named(v))),
     key("handoff", "include_test_state", Anyone, Flag(|d, v| d.config.handoff.include_test_state = v)),
 
-    key("reboot", "mode", Owner, OneOf(&[
-        ("manual", |d| d.config.reboot.mode = RebootMode::Manual),
-        ("ask", |d| d.config.reboot.mode = RebootMode::Ask),
-        ("auto", |d| d.config.reboot.mode = RebootMode::Auto),
-    ])),
-    key("reboot", "way", Owner, OneOf(&[
-        ("fresh", |d| d.config.reboot.way = RebootWay::Fresh),
-        ("in-place", |d| d.config.reboot.way = RebootWay::InPlace),
-    ])),
-    key("reboot", "delivery", Owner, OneOf(&[
-        ("prompt", |d| d.config.reboot.delivery = Delivery::Prompt),
-        ("paste", |d| d.config.reboot.delivery = Delivery::Paste),
-    ])),
+    key("reboot", "mode", Owner, OneOf(RebootMode::VARIANTS, |d, v| d.config.reboot.mode = named(v))),
+    key("reboot", "way", Owner, OneOf(RebootWay::VARIANTS, |d, v| d.config.reboot.way = named(v))),
+    key("reboot", "delivery", Owner, OneOf(Delivery::VARIANTS, |d, v| d.config.reboot.delivery = named(v))),
     key("reboot", "auto_delay", Owner, Time(Duration::ZERO, HOUR, |d, v| d.config.reboot.auto_delay = v)),
     key("reboot", "typing_quiet", Owner, Time(Duration::ZERO, HOUR, |d, v| d.config.reboot.typing_quiet = v)),
     key("reboot", "verify_timeout", Owner, Time(SECOND, HOUR, |d, v| d.config.reboot.verify_timeout = v)),
@@ -237,10 +214,7 @@ static SETTINGS: &[Key] = &[
     key("loop", "no_change_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.no_change_limit = none_if_0(v as u32))),
     key("loop", "same_message_limit", Owner, Whole(0, 1_000, |d, v| d.config.autopilot.same_message_limit = none_if_0(v as u32))),
 
-    key("session", "on_hangup", Owner, OneOf(&[
-        ("detach", |d| d.config.session.on_hangup = OnHangup::Detach),
-        ("end", |d| d.config.session.on_hangup = OnHangup::End),
-    ])),
+    key("session", "on_hangup", Owner, OneOf(OnHangup::VARIANTS, |d, v| d.config.session.on_hangup = named(v))),
 
     key("fleet", "hosts", Owner, Texts("the name of a host as ssh knows it", is_host, |d, v| d.config.fleet.hosts = v)),
 
@@ -264,40 +238,19 @@ static SETTINGS: &[Key] = &[
 
     key("keys", "prefix", Owner, Rule::Chord(|d, v| d.prefix = Some(v))),
 
-    key("ui", "theme", Anyone, OneOf(&[
-        ("auto", |d| d.config.ui.theme = ThemeName::Auto),
-        ("dark", |d| d.config.ui.theme = ThemeName::Dark),
-        ("light", |d| d.config.ui.theme = ThemeName::Light),
-        ("colour-blind", |d| d.config.ui.theme = ThemeName::ColourBlind),
-        ("high-contrast", |d| d.config.ui.theme = ThemeName::HighContrast),
-        ("mono", |d| d.config.ui.theme = ThemeName::Mono),
-    ])),
+    key("ui", "theme", Anyone, OneOf(ThemeName::VARIANTS, |d, v| d.config.ui.theme = named(v))),
     key("ui", "scrollback_lines", Anyone, Whole(0, 100_000, |d, v| d.config.ui.scrollback_lines = v as usize)),
     key("ui", "keep_scrollback", Anyone, Flag(|d, v| d.config.ui.keep_scrollback = v)),
     key("ui", "panel_width", Anyone, Whole(0, 100, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
-    key("ui", "clipboard", Owner, OneOf(&[
-        ("focused", |d| d.config.ui.clipboard = ClipboardPolicy::Focused),
-        ("allow", |d| d.config.ui.clipboard = ClipboardPolicy::Allow),
-        ("deny", |d| d.config.ui.clipboard = ClipboardPolicy::Deny),
-    ])),
-    key("ui", "notifications", Anyone, OneOf(&[
-        ("desktop", |d| d.config.ui.notifications = Notifications::Desktop),
-        ("bell", |d| d.config.ui.notifications = Notifications::Bell),
-        ("off", |d| d.config.ui.notifications = Notifications::Off),
-    ])),
+    key("ui", "clipboard", Owner, OneOf(ClipboardPolicy::VARIANTS, |d, v| d.config.ui.clipboard = named(v))),
+    key("ui", "notifications", Anyone, OneOf(Notifications::VARIANTS, |d, v| d.config.ui.notifications = named(v))),
     key("ui", "offer_past", Anyone, Flag(|d, v| d.config.ui.offer_past = v)),
 
     key("recording", "enabled", Owner, Flag(|d, v| d.config.recording.enabled = v)),
     key("recording", "record_input", Owner, Flag(|d, v| d.config.recording.record_input = v)),
     key("recording", "max_size", Anyone, Size(64 * 1024, 1 << 30, |d, v| d.config.recording.max_size = v)),
 
-    key("log", "level", Owner, OneOf(&[
-        ("error", |d| d.config.log.level = LogLevel::Error),
-        ("warn", |d| d.config.log.level = LogLevel::Warn),
-        ("info", |d| d.config.log.level = LogLevel::Info),
-        ("debug", |d| d.config.log.level = LogLevel::Debug),
-        ("trace", |d| d.config.log.level = LogLevel::Trace),
-    ])),
+    key("log", "level", Owner, OneOf(LogLevel::VARIANTS, |d, v| d.config.log.level = named(v))),
     key("log", "keep_days", Owner, Whole(1, 365, |d, v| d.config.log.keep_days = v as u32)),
 ];
 
@@ -315,6 +268,11 @@ pub(super) fn keys_of(table: &str) -> impl Iterator<Item = &'static Key> {
 /// Returns a value whose zero is written for "none".
 fn none_if_0<T: Default + PartialEq>(value: T) -> Option<T> {
     (value != T::default()).then_some(value)
+}
+
+/// Returns the value of a word, which the walk over the file has checked.
+fn named<T: FromStr + Default>(word: &str) -> T {
+    word.parse().unwrap_or_default()
 }
 
 fn none_if_empty(text: String) -> Option<String> {
@@ -491,7 +449,7 @@ mod tests {
                 let [least, most] = [least, most].map(|time| time.as_millis() as u64);
                 format!("\"{}ms\"", least + n % (most - least + 1))
             }
-            OneOf(words) => format!("{:?}", words[n as usize % words.len()].0),
+            OneOf(words, _) => format!("{:?}", words[n as usize % words.len()]),
             Text(_, is, _) => one(&fitting(is)),
             Texts(_, is, _) => {
                 let texts = fitting(is);
@@ -508,7 +466,7 @@ mod tests {
             Whole(_, most, _) | Size(_, most, _) => (most + 1).to_string(),
             Number(_, most, _) => format!("{:.1}", most + 1.0),
             Time(_, most, _) => format!("\"{}ms\"", most.as_millis() + 1),
-            OneOf(_) | Flag(_) => "\"no such word\"".to_owned(),
+            OneOf(..) | Flag(_) => "\"no such word\"".to_owned(),
             _ => "7".to_owned(),
         }
     }
