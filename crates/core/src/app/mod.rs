@@ -37,6 +37,7 @@ pub use view::{external, focus, history, input, layout, reading, tour};
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
+use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{
     Beginning, attempt::AttemptEvent, event_scratch::EventScratch, submission::SubmissionEvent,
@@ -134,7 +135,7 @@ fn settle(model: &mut Model) {
     for _ in 0..PASSES {
         let before = progress(model);
         handoff::draft(model);
-        ending::settle(model);
+        ending::on(model, EndingEvent::Settled);
         autopilot::apply_interventions(model);
         reboot::consider(model);
         reboot::advance(model);
@@ -289,7 +290,7 @@ fn read(model: &mut Model, event: ReadEvent) {
 
 fn timer(model: &mut Model, id: TimerId) {
     match id {
-        TimerId::StopTimeout(epoch) => ending::signal_over(model, epoch),
+        TimerId::StopTimeout(epoch) => ending::on(model, EndingEvent::SignalOver(epoch)),
         TimerId::Enter(epoch) => submit::on(model, SubmissionEvent::TimerFired(epoch)),
         TimerId::AutoDelay(epoch) => {
             let next = reboot::tick(model, epoch);

@@ -15,12 +15,12 @@
 
 use std::time::Duration;
 
-use crate::api::wire::AgentState;
+use crate::{api::wire::AgentState, config::RebootConfig};
 
 use crate::app::{
     effect::{Effect, StopSignal},
     event::TimerId,
-    model::{Model, ending::Ending},
+    model::{Model, ending::Ending, reboot::Reboot},
     reboot::iteration::close_iteration,
 };
 
@@ -30,96 +30,111 @@ const URGENT: Duration = Duration::from_millis(700);
 /// The deadline of SIGKILL, after which a process is gone at once unless the kernel holds it.
 const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Begins to end the agent; does nothing if that has begun already.
-pub fn begin(model: &mut Model, urgent: bool) {
-    if model.session.agent.daemon.is_ending()
-        || model
-            .reboot
-            .ending
-            .is_some_and(|ending| ending.urgent || !urgent)
-    {
-        return;
-    }
-    let signal = if urgent {
-        StopSignal::Hangup
-    } else {
-        first_signal(model)
-    };
-    try_signal(model, signal, urgent);
+/// An event that may lead to the next signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::app) enum EndingEvent {
+    /// The agent is to be ended, without time for a gentle end if it is `urgent`.
+    Begins { urgent: bool },
+    /// The signal with the timer of this epoch has had its time.
+    SignalOver(u64),
+    /// All features have taken the event at hand in.
+    Settled,
 }
 
-fn first_signal(model: &Model) -> StopSignal {
-    match model.session.agent.state {
-        // A program we know nothing about may take an interrupt for anything.
-        _ if model.is_generic() => StopSignal::Hangup,
-        AgentState::Busy if model.session.transcript.queued.is_empty() => StopSignal::Interrupt,
-        _ => StopSignal::Exit,
-    }
-}
-
-fn try_signal(model: &mut Model, signal: StopSignal, urgent: bool) {
-    let epoch = model.next_epoch();
-    model.reboot.ending = Some(Ending {
-        signal,
-        epoch,
-        urgent,
-        hopeless: false,
-    });
-    let reboot = &model.config.reboot;
-    let deadline = match signal {
-        _ if urgent => URGENT,
-        StopSignal::Interrupt => reboot.interrupt_timeout,
-        StopSignal::Exit => reboot.exit_timeout,
-        StopSignal::Hangup => reboot.hangup_timeout,
-        StopSignal::Terminate => reboot.terminate_timeout,
-        StopSignal::Kill => KILL_TIMEOUT,
-    };
-    let act = match signal {
-        StopSignal::Interrupt => Effect::Type(b"\x1b".to_vec()),
-        StopSignal::Exit | StopSignal::Hangup | StopSignal::Terminate | StopSignal::Kill => {
-            Effect::Signal(signal)
-        }
-    };
-    model.emit(act);
-    model.emit(Effect::SetTimer(TimerId::StopTimeout(epoch), deadline));
-}
-
-/// Goes on to the next signal when one has had its time.
-pub fn signal_over(model: &mut Model, epoch: u64) {
-    let Some(ending) = model.reboot.ending.filter(|ending| ending.epoch == epoch) else {
+/// Moves the ending of the agent on by an event.
+pub(in crate::app) fn on(model: &mut Model, event: EndingEvent) {
+    let Some((signal, urgent)) = next_signal(model, event) else {
         return;
     };
-    if let Some(next) = ending.signal.next() {
+    if let Some(signal) = signal {
+        let before = model.reboot.ending.map(|ending| ending.signal);
         // Escape stops a turn, and no hook reports when that is done.
-        if ending.signal == StopSignal::Interrupt {
-            return try_signal(model, next, ending.urgent);
+        if let (EndingEvent::SignalOver(_), Some(before)) = (event, before)
+            && before != StopSignal::Interrupt
+        {
+            let (before, next) = (before.word(), signal.word());
+            model.info(format!("the agent did not end on {before}: {next}"));
         }
-        model.info(format!(
-            "the agent did not end on {}: {}",
-            ending.signal.word(),
-            next.word()
-        ));
-        return try_signal(model, next, ending.urgent);
+        let epoch = model.next_epoch();
+        let config = &model.config.reboot;
+        let effects = model.reboot.try_signal(signal, urgent, epoch, config);
+        return model.emit_all(effects);
     }
-    if let Some(ending) = &mut model.reboot.ending {
-        ending.hopeless = true;
-    }
+    model.reboot.ending_is_hopeless();
     model.error("the agent's process cannot be ended, not even by SIGKILL");
-    let Some(quitting) = model.outside.quitting() else {
-        return;
-    };
-    // Waiting would not help: the shell shows which process it is.
-    close_iteration(model, quitting.reason);
-    model.emit(Effect::Quit(quitting.code));
+    if let Some(quitting) = model.outside.quitting() {
+        // Waiting would not help: the shell shows which process it is.
+        close_iteration(model, quitting.reason);
+        model.emit(Effect::Quit(quitting.code));
+    }
 }
 
-/// Sends SIGINT once the interrupted turn is over: it need not wait any longer.
-pub(in crate::app) fn settle(model: &mut Model) {
-    let state = model.session.agent.state;
-    if let Some(ending) = model.reboot.ending
-        && ending.signal == StopSignal::Interrupt
-        && matches!(state, AgentState::Idle | AgentState::Limit)
-    {
-        try_signal(model, StopSignal::Exit, ending.urgent);
+/// Returns the signal to try next, if one is due, and whether that is urgent; no signal if the strongest has failed.
+fn next_signal(model: &Model, event: EndingEvent) -> Option<(Option<StopSignal>, bool)> {
+    let agent = &model.session.agent;
+    let ending = model.reboot.ending;
+    match event {
+        EndingEvent::Begins { urgent } => {
+            let has_begun = ending.is_some_and(|ending| ending.urgent || !urgent);
+            let first = match agent.state {
+                _ if urgent => StopSignal::Hangup,
+                // A program we know nothing about may take an interrupt for anything.
+                _ if model.is_generic() => StopSignal::Hangup,
+                AgentState::Busy if model.session.transcript.queued.is_empty() => {
+                    StopSignal::Interrupt
+                }
+                _ => StopSignal::Exit,
+            };
+            (!has_begun && !agent.daemon.is_ending()).then_some((Some(first), urgent))
+        }
+        EndingEvent::SignalOver(epoch) => {
+            let ending = ending.filter(|ending| ending.epoch == epoch)?;
+            Some((ending.signal.next(), ending.urgent))
+        }
+        // Once the interrupted turn is over, SIGINT need not wait any longer.
+        EndingEvent::Settled => {
+            let ending = ending.filter(|ending| ending.signal == StopSignal::Interrupt)?;
+            matches!(agent.state, AgentState::Idle | AgentState::Limit)
+                .then_some((Some(StopSignal::Exit), ending.urgent))
+        }
+    }
+}
+
+impl Reboot {
+    /// Tries a signal. Returns the orders for it, and for the timer of this epoch that ends its time.
+    fn try_signal(
+        &mut self,
+        signal: StopSignal,
+        urgent: bool,
+        epoch: u64,
+        config: &RebootConfig,
+    ) -> [Effect; 2] {
+        self.ending = Some(Ending {
+            signal,
+            epoch,
+            urgent,
+            hopeless: false,
+        });
+        let deadline = match signal {
+            _ if urgent => URGENT,
+            StopSignal::Interrupt => config.interrupt_timeout,
+            StopSignal::Exit => config.exit_timeout,
+            StopSignal::Hangup => config.hangup_timeout,
+            StopSignal::Terminate => config.terminate_timeout,
+            StopSignal::Kill => KILL_TIMEOUT,
+        };
+        let order = match signal {
+            StopSignal::Interrupt => Effect::Type(b"\x1b".to_vec()),
+            signal => Effect::Signal(signal),
+        };
+        let timer = TimerId::StopTimeout(epoch);
+        [order, Effect::SetTimer(timer, deadline)]
+    }
+
+    /// Notes that the strongest signal has failed.
+    const fn ending_is_hopeless(&mut self) {
+        if let Some(ending) = &mut self.ending {
+            ending.hopeless = true;
+        }
     }
 }

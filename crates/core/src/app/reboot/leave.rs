@@ -6,7 +6,11 @@ use crate::app::{
     draft::{carried, summary},
     effect::Effect,
     model::Model,
-    reboot::{self, ending, iteration::close_iteration},
+    reboot::{
+        self,
+        ending::{self, EndingEvent},
+        iteration::close_iteration,
+    },
 };
 
 /// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
@@ -26,5 +30,5 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
         model.emit(Effect::Quit(code));
         return;
     }
-    ending::begin(model, urgent);
+    ending::on(model, EndingEvent::Begins { urgent });
 }

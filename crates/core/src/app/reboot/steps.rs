@@ -37,7 +37,8 @@ use crate::app::{
         unsent::OnDisk,
     },
     reboot::{
-        ending, in_place,
+        ending::{self, EndingEvent},
+        in_place,
         iteration::{close_iteration, open_iteration},
         moment, on_the_fly, submit, unsent,
     },
@@ -187,7 +188,7 @@ fn take_step(model: &mut Model, next: Next) {
         Next::Replaced(cause, text) => in_place::begin_iteration(model, cause, text),
         Next::TypeCommand(command) => in_place::type_command(model, &command),
         Next::LeaveUnanswered(order, why) => on_the_fly::leave_unanswered(model, order, why),
-        Next::EndAgent => ending::begin(model, false),
+        Next::EndAgent => ending::on(model, EndingEvent::Begins { urgent: false }),
         Next::Start(attempt) => start(model, &attempt),
         Next::Paste(agent, handoff) => paste(model, agent, handoff),
         Next::WarmUp => warm_up(model),
