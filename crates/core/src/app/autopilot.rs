@@ -26,7 +26,11 @@ use crate::app::{
     effect::{Effect, run_event},
     facts::reads_task,
     model::{Model, Overlay, event_scratch::NoReboot, run::Run},
-    reboot::{self, Approval, iteration, leave::leave, submit},
+    reboot::{
+        self, Approval, iteration,
+        leave::leave,
+        submit::{self, Then},
+    },
 };
 
 pub use hold::{go_on, pause, prompt, stopped, takes_over, toggle};
@@ -149,7 +153,7 @@ fn perform(model: &mut Model, act: Act) {
             let key = resume_key(model);
             model.error(format!("stopped: {trip} · {key} goes on"));
         }
-        Act::Submit(text) => _ = submit::submit(model, &text),
+        Act::Submit(text) => _ = submit::give(model, &text, Then::Submit),
         Act::ReadTask => match reads_task(model) {
             Some(read) => model.emit(read),
             None => decide(model),

@@ -20,7 +20,11 @@ use crate::app::{
     facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
     model::{Focus, Model, Overlay, attempt::AttemptEvent},
     outside::report,
-    reboot::{self, Approval, iteration, leave::leave, submit},
+    reboot::{
+        self, Approval, iteration,
+        leave::leave,
+        submit::{self, Then},
+    },
     refusal::Refusal,
     session::{agent, figures::guard_settings, host_output, permission, prompt},
 };
@@ -135,7 +139,7 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
                 let reason = stands.then(|| agent_reason(model)).flatten();
                 Err(Refusal::NotSafe(block, reason))
             }
-            None => submit::submit(model, &text).map_err(Refusal::NotTyped),
+            None => submit::give(model, &text, Then::Submit).map_err(Refusal::NotTyped),
         },
     }
 }

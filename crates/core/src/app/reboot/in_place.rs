@@ -22,7 +22,7 @@ use pitstop_agent::{
 use super::{
     on_the_fly,
     steps::{self, End, Next, behind_draft, enter, follow, verify_timer, waiting},
-    submit,
+    submit::{self, Then},
 };
 use crate::app::{
     effect::Effect,
@@ -271,7 +271,7 @@ fn order_ended(attempt: &Attempt, ended: &EndedOrder) -> Vec<Next> {
 
 /// Begins the turn after the handoff by typing its command, as a person would.
 pub(super) fn type_command(model: &mut Model, command: &str) {
-    if let Err(why) = submit::submit(model, command) {
+    if let Err(why) = submit::give(model, command, Then::Submit) {
         model.error(format!(
             "the conversation is replaced, and waits for a prompt of yours: {why}"
         ));

@@ -40,7 +40,9 @@ use crate::app::{
         ending::{self, EndingEvent},
         in_place,
         iteration::{close_iteration, open_iteration},
-        moment, on_the_fly, submit, unsent,
+        moment, on_the_fly,
+        submit::{self, Then},
+        unsent,
     },
 };
 
@@ -459,7 +461,7 @@ fn paste(model: &mut Model, agent: NewAgent, handoff: Handoff) {
         // Other agents have hooks; in their prompt a marker shows before anything is submitted.
         model.emit(Effect::WatchPane(handoff.marker.nonce));
     }
-    let _ = submit::submit(model, &handoff.text);
+    let _ = submit::give(model, &handoff.text, Then::Submit);
 }
 
 /// Waits until the message was seen to arrive, if one was sent.
@@ -486,7 +488,7 @@ fn verify(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
 fn warm_up(model: &mut Model) {
     let prompt = model.config.reboot.warmup_prompt.clone();
     // A prompt box that is not empty, or not there, is waited for.
-    if submit::submit(model, &prompt.unwrap_or_default()).is_ok() {
+    if submit::give(model, &prompt.unwrap_or_default(), Then::Submit).is_ok() {
         end(model, End::Finished { warmed_up: true });
     }
 }

@@ -22,42 +22,37 @@ pub(in crate::app) const GIVEN_WITHIN: Duration = Duration::from_secs(20);
 /// The largest number of UTF-16 units of a prompt box that the bridge reports.
 const REPORTED: usize = 65_536;
 
-/// Gives a prompt and submits it; the error is what keeps it from being given now.
-pub fn submit(model: &mut Model, text: &str) -> Result<(), &'static str> {
-    begin(model, text, true, None)
+/// What is done with a text once the prompt box holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is submitted.
+    Submit,
+    /// It is left there for the human. Where the client's own side can place it, the cursor is at this position, in UTF-16 units, and
+    /// otherwise behind the text.
+    Leave(Option<usize>),
 }
 
-/// Puts a text into the prompt box and leaves it there for the human; the error is what keeps it from being put there now. Where
-/// the client's own side can place it, the cursor is at this position, in UTF-16 units, and otherwise behind the text.
-pub fn fill(model: &mut Model, text: &str, cursor: Option<usize>) -> Result<(), &'static str> {
-    begin(model, text, false, cursor)
-}
-
-fn begin(
-    model: &mut Model,
-    given: &str,
-    submits: bool,
-    cursor: Option<usize>,
-) -> Result<(), &'static str> {
+/// Gives a prompt; the error is what keeps it from being given now.
+pub fn give(model: &mut Model, given: &str, then: Then) -> Result<(), &'static str> {
     if let Some(why) = typing_refusal(model) {
         return Err(why);
     }
     let epoch = model.next_epoch();
+    let submits = then == Then::Submit;
     let text = handoff::sendable(given);
     model.draft.seen_signals.expect_echo(&text);
     if submits {
         model.session.agent.activity.elsewhere.submitted();
     }
     let bridge = model.session.agent.bridge.of(model.session.id);
-    let order = bridge.and_then(|_| {
-        if submits {
+    let order = bridge.and_then(|_| match then {
+        Then::Submit => {
             let fills =
                 !text.starts_with(['/', '!', '#']) && text.encode_utf16().count() < REPORTED;
             fills.then(|| fill_order(&claude::boxed(text.clone()), None))
-        } else {
-            // Only what is typed makes the box one for the shell.
-            (!text.starts_with('!')).then(|| fill_order(given, cursor))
         }
+        // Only what is typed makes the box one for the shell.
+        Then::Leave(cursor) => (!text.starts_with('!')).then(|| fill_order(given, cursor)),
     });
     let order = order.map(|order| model.order(Purpose::Prompt, order, GIVEN_WITHIN));
     let generic = model.is_generic();

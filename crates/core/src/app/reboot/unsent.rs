@@ -20,7 +20,7 @@ use crate::app::{
         Model,
         unsent::{OnDisk, Waiting},
     },
-    reboot::submit,
+    reboot::submit::{self, Then},
 };
 
 /// Takes over what the old session was given and has not begun, before that ends.
@@ -77,5 +77,5 @@ pub fn put_back(model: &mut Model) {
         return;
     }
     let (text, cursor) = (waiting.text.clone(), waiting.cursor);
-    let _ = submit::fill(model, &text, cursor);
+    let _ = submit::give(model, &text, Then::Leave(cursor));
 }

@@ -23,7 +23,11 @@ use crate::app::{
     event::{HostEvent, TimerId},
     model::{Focus, Model, Overlay, reading::Reading, reboot::Replaced, view::HelpSearch},
     outside::control,
-    reboot::{self, Approval, submit, trim},
+    reboot::{
+        self, Approval,
+        submit::{self, Then},
+        trim,
+    },
     refusal::Refusal,
     session::{suspend, turn},
     view::{
@@ -340,7 +344,7 @@ fn review_key(model: &mut Model, key: KeyEvent) {
 /// Puts the handoff into the agent's prompt for the human to look at and submit.
 fn paste_handoff(model: &mut Model) {
     let text = model.draft.handoff.current().text.clone();
-    match submit::fill(model, &text, None) {
+    match submit::give(model, &text, Then::Leave(None)) {
         Ok(()) => {
             model.session.agent.prompt_filled();
             set_focus(model, Focus::Pane);
