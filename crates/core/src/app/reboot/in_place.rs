@@ -39,7 +39,7 @@ use crate::app::{
         },
         unsent::OnDisk,
     },
-    reboot::iteration::{close_iteration, open_in_place},
+    reboot::iteration::{close_iteration, open_iteration},
     refusal::Refusal,
 };
 
@@ -347,7 +347,8 @@ fn replaced(attempt: &Attempt) -> Option<Next> {
 /// Begins the next iteration, because the conversation is replaced by this text.
 pub(super) fn begin_iteration(model: &mut Model, cause: Cause, text: Option<String>) {
     close_iteration(model, end_reason(model));
-    open_in_place(model, cause);
+    let parent = model.lineage.iterations().last().map(|last| last.iteration);
+    open_iteration(model, None, Some(cause), parent);
     let iteration = model.session.iteration();
     model.emit(Effect::ContinuePane(iteration));
     model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));

@@ -18,7 +18,7 @@ use crate::app::{
 pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Option<String>) {
     let session = model.session.id;
     let parent = model.lineage.iterations().last().map(|last| last.iteration);
-    open_iteration(model, session, cause, parent);
+    open_iteration(model, Some(session), cause, parent);
     if !resume {
         model.session.spending.begin_session(session);
     }
@@ -34,15 +34,36 @@ pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Opti
     model.emit(Effect::ReadGit);
 }
 
-/// Begins the record of the next iteration and forgets the figures of the last.
-pub fn open_iteration(
+/// Begins the record of the next iteration and forgets the figures of the last: in a process of its own that has this `session`, or
+/// without one where the conversation was replaced inside the running client.
+pub(super) fn open_iteration(
     model: &mut Model,
-    session: SessionId,
+    session: Option<SessionId>,
     cause: Option<Cause>,
     parent: Option<IterationId>,
 ) {
+    let at = model.now.wall;
+    let full = matches!(
+        cause,
+        Some(Cause::Threshold | Cause::ContextLimit | Cause::Compaction)
+    );
+    let state = model.draft.work_state();
+    model.reboot.progress.next_session(full, state);
+    model.reboot.leave_session();
+    model.draft.notes.hand_over();
+    // A record left open here would be a mistake of ours; the next iteration must still get its own.
+    let _ = model.lineage.close(at, EndReason::Crash);
+    let recorded = session.unwrap_or(model.session.id);
+    let opened = (model.lineage).open_below(parent, Some(recorded), cause, at);
+    if opened.is_ok() {
+        model.view.history.iteration_added();
+    }
+    let iteration = opened.unwrap_or(model.session.iteration());
+    let Some(session) = session else {
+        model.session.begin_in_place(iteration);
+        return model.draft.conversation_replaced();
+    };
     let undone = parent.filter(|_| cause == Some(Cause::Undo));
-    let iteration = open_record(model, session, cause, parent);
     let holds_compaction = model.config.guard.replace_compaction
         || undone.is_some_and(|parent| is_above_trigger(model, parent));
     model
@@ -62,39 +83,6 @@ fn is_above_trigger(model: &Model, iteration: IterationId) -> bool {
     let end = iterations.find(|one| one.iteration == iteration);
     let end = end.and_then(|one| one.tokens_at_end);
     trigger.is_some_and(|trigger| end >= Some(trigger.at))
-}
-
-/// Begins the next iteration as [`open_iteration`] does, where the conversation was replaced inside the running client.
-pub fn open_in_place(model: &mut Model, cause: Cause) {
-    let parent = model.lineage.iterations().last().map(|last| last.iteration);
-    let iteration = open_record(model, model.session.id, Some(cause), parent);
-    model.session.begin_in_place(iteration);
-    model.draft.conversation_replaced();
-}
-
-/// Begins the record of the next iteration, and returns its number.
-fn open_record(
-    model: &mut Model,
-    session: SessionId,
-    cause: Option<Cause>,
-    parent: Option<IterationId>,
-) -> IterationId {
-    let at = model.now.wall;
-    let full = matches!(
-        cause,
-        Some(Cause::Threshold | Cause::ContextLimit | Cause::Compaction)
-    );
-    let state = model.draft.work_state();
-    model.reboot.progress.next_session(full, state);
-    model.reboot.leave_session();
-    model.draft.notes.hand_over();
-    // A record left open here would be a mistake of ours; the next iteration must still get its own.
-    let _ = model.lineage.close(at, EndReason::Crash);
-    let opened = model.lineage.open_below(parent, Some(session), cause, at);
-    if opened.is_ok() {
-        model.view.history.iteration_added();
-    }
-    opened.unwrap_or(model.session.iteration())
 }
 
 /// Records that the present iteration is about to end, by this signal if there is one, and whether that cuts a turn.

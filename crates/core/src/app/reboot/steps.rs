@@ -402,7 +402,7 @@ fn start(model: &mut Model, attempt: &Attempt) {
             model.lineage.iterations().last().map(|last| last.iteration)
         }
     };
-    open_iteration(model, session, Some(attempt.cause), parent);
+    open_iteration(model, Some(session), Some(attempt.cause), parent);
     match kind {
         Kind::Fresh => model.session.spending.begin_session(session),
         Kind::Trim => model.session.spending.copy_session(attempt.old, session),
@@ -524,7 +524,7 @@ fn roll_back(model: &mut Model, why: String, record: Option<Box<RebootRecord>>, 
 fn resume(model: &mut Model, old: SessionId) {
     model.reboot.on(AttemptEvent::StartOrdered);
     let parent = model.lineage.newest_in(old);
-    open_iteration(model, old, Some(Cause::Recovery), parent);
+    open_iteration(model, Some(old), Some(Cause::Recovery), parent);
     carried::come_back(model, old, parent);
     let iteration = model.session.iteration();
     model.emit(Effect::Start(StartAgent {
