@@ -301,7 +301,13 @@ fn timer(model: &mut Model, id: TimerId) {
             model.session.prompt_timer(epoch, model.now, effects);
         }
         TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
-        TimerId::Verify(epoch) => reboot::verify_due(model, epoch),
+        TimerId::Verify(epoch) => {
+            let waits = facts::is_calm(model) && model.session.agent.prompt_box.is_present();
+            let is_typed = model.session.submission.is_before_enter();
+            let config = &model.config.reboot;
+            let late = model.reboot.proof_is_late(epoch, (waits, is_typed), config);
+            late.carry_out(model);
+        }
         TimerId::WarmUp(epoch) => model.reboot.on(AttemptEvent::WarmUpDue(epoch)),
         TimerId::Replay(epoch) => {
             let next = model.view.replay_tick(epoch);

@@ -52,10 +52,10 @@ use crate::app::{
     draft::{handoff, summary},
     effect::Effect,
     event::Exit,
-    facts::{holds_compaction, is_calm, is_handoff_lent, is_under_review},
+    facts::{holds_compaction, is_handoff_lent, is_under_review},
     model::{
         Model, Overlay,
-        attempt::{AttemptEvent, LateProof},
+        attempt::AttemptEvent,
         reading::Reading,
         reboot::{Phase, Prepared, RebootOutcome, Replaced},
         session::Session,
@@ -73,7 +73,7 @@ use automatic::breaker;
 pub use automatic::{after, consider, held_up, session_changed, tick};
 pub use banner::{Banner, banner, wish};
 pub use steps::advance;
-use steps::{End, end, enter, follow, verify_timer, waiting};
+use steps::{End, end, enter, follow, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -433,15 +433,6 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Checks whether a prompt that reached the agent is the handoff.
-pub fn prompt_seen(model: &mut Model, prompt: &str) {
-    if let Some((sent, arrived)) = model.reboot.prompt_seen(prompt) {
-        model.error(format!(
-            "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
-        ));
-    }
-}
-
 /// Handles the end of the agent's process. Returns whether the reboot expected it or deals with it.
 pub fn exited(model: &mut Model, exit: &Exit) -> bool {
     automatic::agent_ended(model);
@@ -450,23 +441,6 @@ pub fn exited(model: &mut Model, exit: &Exit) -> bool {
     let ended = AttemptEvent::AgentEnded(exit.to_string());
     model.reboot.on(ended);
     model.reboot.attempt.is_some()
-}
-
-/// Handles a proof that has not come in time, by the timer of this epoch.
-pub fn verify_due(model: &mut Model, epoch: u64) {
-    let waits = is_calm(model) && model.session.agent.prompt_box.is_present();
-    let is_typed = model.session.submission.is_before_enter();
-    let attempt = model.reboot.attempt.as_mut();
-    match attempt.and_then(|attempt| attempt.proof_is_late(epoch, waits, is_typed)) {
-        None => {}
-        Some(LateProof::Again) => model.emit(verify_timer(&model.config.reboot, epoch)),
-        Some(LateProof::Notify(Kind::Trim)) => model.error(
-            "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)",
-        ),
-        Some(LateProof::Notify(_)) => model.error(
-            "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel",
-        ),
-    }
 }
 
 /// Gives up a reboot that has harmed nothing yet because we are leaving; one that has is left in the

@@ -9,7 +9,8 @@ use pitstop_transcript::{SessionId, Tokens};
 
 use crate::{
     api::wire::AgentState,
-    app::effect::Effect,
+    app::{consequences::Consequences, effect::Effect, event::TimerId},
+    config::RebootConfig,
     lineage::{Cause, RebootRecord, TrimRecord, journal::Step},
 };
 
@@ -84,13 +85,9 @@ pub(in crate::app) enum AttemptEvent<'a> {
     WarmUpDue(u64),
 }
 
-/// What follows from a proof that has not come in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::app) enum LateProof {
-    /// The time begins again, because the message is still being typed.
-    Again,
-    /// A person is notified that a reboot of this kind is not confirmed.
-    Notify(Kind),
+/// Returns the timer after which a proof that has not come is late.
+pub(in crate::app) const fn verify_timer(config: &RebootConfig, epoch: u64) -> Effect {
+    Effect::SetTimer(TimerId::Verify(epoch), config.verify_timeout)
 }
 
 impl Reboot {
@@ -154,22 +151,59 @@ impl Reboot {
         self.attempt.as_mut()?.let_client_go()
     }
 
-    /// Takes a prompt that reached the agent as the proof, if it is the handoff. Returns the bytes that were sent and that arrived if
-    /// the handoff has changed on its way.
-    pub(in crate::app) fn prompt_seen(&mut self, prompt: &str) -> Option<(usize, usize)> {
-        let attempt = self.attempt.as_mut()?;
-        let handoff = attempt.handoff.as_ref()?;
-        if attempt.kind == Kind::Trim || !attempt.has_begun() {
-            return None;
-        }
+    /// Takes a prompt that reached the agent as the proof, if it is the handoff.
+    pub(in crate::app) fn prompt_seen(&mut self, prompt: &str) -> Consequences {
+        let mut done = Consequences::default();
+        let begun = |one: &&mut Attempt| one.kind != Kind::Trim && one.has_begun();
+        let Some(attempt) = self.attempt.as_mut().filter(begun) else {
+            return done;
+        };
+        let Some(handoff) = &attempt.handoff else {
+            return done;
+        };
         let go = attempt.kind.replaces() && is_go(prompt, &handoff.marker.nonce);
         if !go && !handoff.marker.is_in(prompt) {
-            return None;
+            return done;
         }
-        let changed = clean::composed(prompt.trim_end()) != clean::composed(&handoff.text);
-        let sent = handoff.text.len();
+        if !go && clean::composed(prompt.trim_end()) != clean::composed(&handoff.text) {
+            let (sent, arrived) = (handoff.text.len(), prompt.len());
+            done.error(format!(
+                "the handoff arrived changed: {sent} bytes sent, {arrived} arrived"
+            ));
+        }
         attempt.set_proof(Proof::Seen);
-        (changed && !go).then_some((sent, prompt.len()))
+        done
+    }
+
+    /// Takes in that the time for the proof is over by the timer of this epoch, while the client `waits` for a prompt, or the message
+    /// `is_typed` still.
+    pub(in crate::app) fn proof_is_late(
+        &mut self,
+        epoch: u64,
+        (waits, is_typed): (bool, bool),
+        config: &RebootConfig,
+    ) -> Consequences {
+        let mut done = Consequences::default();
+        let awaits = |one: &&mut Attempt| one.epoch == epoch && !one.is_proven();
+        let Some(attempt) = self.attempt.as_mut().filter(awaits) else {
+            return done;
+        };
+        if attempt.held.is_some() && matches!(attempt.phase, Phase::Replacing(_)) {
+            attempt.on(AttemptEvent::StoppedInClient);
+        } else if attempt.kind == Kind::Trim && waits {
+            // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.
+            attempt.set_proof(Proof::Seen);
+        } else if is_typed {
+            // The time begins with the Enter.
+            done.emit(verify_timer(config, epoch));
+        } else if !attempt.is_overdue() {
+            attempt.set_proof(Proof::Overdue);
+            done.error(match attempt.kind {
+                Kind::Trim => "the trimmed session is not confirmed: look at the pane (a dialog may wait for you)",
+                _ => "the handoff is not confirmed: look at the pane (a dialog may wait for you); the handoff stays in its panel",
+            });
+        }
+        done
     }
 }
 
@@ -259,32 +293,6 @@ impl Attempt {
         self.cause = cause;
         self.held = Some(held);
         Ok(())
-    }
-
-    /// Takes in that the time for the proof is over by the timer of this epoch, while the client `waits` for a prompt, or the message
-    /// `is_typed` still.
-    pub(in crate::app) fn proof_is_late(
-        &mut self,
-        epoch: u64,
-        waits: bool,
-        is_typed: bool,
-    ) -> Option<LateProof> {
-        if epoch != self.epoch || self.is_proven() {
-            return None;
-        }
-        if self.held.is_some() && matches!(self.phase, Phase::Replacing(_)) {
-            self.on(AttemptEvent::StoppedInClient);
-        } else if self.kind == Kind::Trim && waits {
-            // Without hooks the screen is the proof: a client that waits for a prompt has taken the session.
-            self.set_proof(Proof::Seen);
-        } else if is_typed {
-            // The time begins with the Enter.
-            return Some(LateProof::Again);
-        } else if !self.is_overdue() {
-            self.set_proof(Proof::Overdue);
-            return Some(LateProof::Notify(self.kind));
-        }
-        None
     }
 
     fn on(&mut self, event: AttemptEvent) {

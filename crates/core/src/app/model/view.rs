@@ -5,7 +5,10 @@ use std::{collections::VecDeque, time::Duration};
 use chrono::{DateTime, Utc};
 use crossterm::event::{KeyCode, KeyEvent, MouseButton};
 
-use crate::lineage::{IterationId, journal::Step};
+use crate::{
+    app::{effect::Effect, event::TimerId},
+    lineage::{IterationId, journal::Step},
+};
 use pitstop_base::{clock::At, keymap::Direction};
 use pitstop_handoff::scratchpad::MAX_BYTES;
 use pitstop_terminal::{input::HostInput, pane::replay::Replay};
@@ -368,27 +371,28 @@ impl View {
         self.notices.retain(|notice| now.since(notice.at) < after);
     }
 
-    /// Shows what a reboot has brought. Returns how long it is shown.
+    /// Shows what a reboot has brought. Returns the timer that takes it down.
     pub(in crate::app) fn show_card(
         &mut self,
         outcome: Outcome,
         awaits_figure: bool,
         now: At,
-    ) -> Duration {
+    ) -> Effect {
         let card = self.card.insert(Card {
             outcome,
             done_at: now,
             at: now,
             awaits_figure,
         });
-        card.shown_for()
+        Effect::SetTimer(TimerId::Moment, card.shown_for())
     }
 
-    /// Notes that the new session's figure has come: a card that waits for it shows it for as long as any other. Returns how long.
-    pub(in crate::app) fn figure_came(&mut self, now: At) -> Option<Duration> {
+    /// Notes that the new session's figure has come: a card that waits for it shows it for as long as any other. Returns the timer
+    /// that takes it down.
+    pub(in crate::app) fn figure_came(&mut self, now: At) -> Option<Effect> {
         let card = self.card.as_mut().filter(|card| card.awaits_figure)?;
         (card.awaits_figure, card.at) = (false, now);
-        Some(card.shown_for())
+        Some(Effect::SetTimer(TimerId::Moment, card.shown_for()))
     }
 
     /// Takes the card down if its time is over. Returns the time that is left to it otherwise.

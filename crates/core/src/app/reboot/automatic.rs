@@ -26,7 +26,7 @@ use pitstop_transcript::Tokens;
 use super::{
     Approval, approve, on_the_fly, request,
     steps::follow,
-    timing::{cuts, is_answer_due, is_free, put_off},
+    timing::{cuts, is_answer_due, is_free, quiet_for},
 };
 use crate::app::{
     draft::{breakpoint, summary},
@@ -40,7 +40,7 @@ use crate::app::{
         Model, Overlay,
         attempt::AttemptEvent,
         event_scratch::NoReboot,
-        reboot::{Attempt, Breaker, Clock, Phase, RebootOutcome},
+        reboot::{Attempt, Breaker, Clock, Phase, QuietReason, RebootOutcome},
     },
     refusal::Refusal,
 };
@@ -64,7 +64,9 @@ pub fn held_up(model: &mut Model, why: &Refusal) {
         }
     } else if !matches!(why, Refusal::NoAutomatic(_)) {
         model.error(why.to_string());
-        put_off(model, why.to_string());
+        // It is tried again when the next turn has ended.
+        let quiet = quiet_for(model, 1, QuietReason::Refused(why.to_string()));
+        model.reboot.be_quiet(quiet);
     }
 }
 

@@ -21,7 +21,7 @@ use pitstop_agent::{
 
 use super::{
     on_the_fly,
-    steps::{self, End, Next, behind_draft, enter, follow, verify_timer, waiting},
+    steps::{self, End, Next, behind_draft, enter, follow, waiting},
     submit::{self, Then},
 };
 use crate::app::{
@@ -32,7 +32,7 @@ use crate::app::{
     },
     model::{
         Model,
-        attempt::{AttemptEvent, COMMAND, is_go},
+        attempt::{AttemptEvent, COMMAND, is_go, verify_timer},
         orders::{EndedOrder, OrderEnd, Purpose},
         reboot::{
             Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Proof, Replacing, Revoked,

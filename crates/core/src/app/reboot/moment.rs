@@ -34,15 +34,6 @@ pub(in crate::app) fn next_timer(left: Option<Duration>, reboot: &Reboot) -> Opt
     left.map(|left| Effect::SetTimer(TimerId::Moment, left))
 }
 
-/// Notes that a figure has come. The card that waits for it shows it for as long as any other card is shown.
-pub(in crate::app) fn figure_came(model: &mut Model) {
-    if model.used().is_some()
-        && let Some(shown_for) = model.view.figure_came(model.now)
-    {
-        model.emit(Effect::SetTimer(TimerId::Moment, shown_for));
-    }
-}
-
 /// Returns the card of a reboot that is done, after `took_ms` milliseconds; `items` is true if a handoff has carried items over.
 pub(super) fn done(model: &Model, attempt: &Attempt, took_ms: u64, items: bool) -> Outcome {
     let mut iterations = model.lineage.iterations().iter();
@@ -68,13 +59,6 @@ pub(super) fn failed(attempt: &Attempt, why: &str, resumed: bool) -> Outcome {
         why: why.to_owned(),
         resumed,
     }
-}
-
-/// Shows this card.
-pub(super) fn show(model: &mut Model, outcome: Outcome) {
-    let awaits_figure = matches!(outcome, Outcome::Done { .. }) && model.used().is_none();
-    let shown_for = model.view.show_card(outcome, awaits_figure, model.now);
-    model.emit(Effect::SetTimer(TimerId::Moment, shown_for));
 }
 
 /// Returns the number of items that the handoff has carried over.

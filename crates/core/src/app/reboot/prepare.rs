@@ -2,15 +2,11 @@
 
 use crate::app::{
     effect::{Effect, Preparation, RebootResult, ReplacedCopy},
-    model::{Model, event_scratch::NoReboot, reboot::RebootOutcome},
-    reboot::moment,
+    model::{Model, reboot::RebootOutcome},
 };
-use crate::{
-    api::wire::AgentState,
-    lineage::{IterationId, journal::Step},
-};
+use crate::lineage::{IterationId, journal::Step};
 
-use super::{Attempt, Kind, steps::close, timing::put_off};
+use super::{Attempt, Kind};
 
 /// Returns the order to make and check everything that the new agent needs; without it the reboot is refused and the old agent goes
 /// on.
@@ -61,26 +57,6 @@ fn result(model: &Model, attempt: &Attempt, hook: &'static str) -> RebootResult 
         reason: None,
         verified: None,
         took_ms: None,
-    }
-}
-
-/// Refuses the reboot before anything was done to the old agent, which goes on.
-pub(super) fn refuse(model: &mut Model, mut attempt: Attempt, why: String) {
-    let by_itself = attempt.is_by_itself();
-    let goes_on = match model.session.agent.state {
-        AgentState::Exited => "",
-        _ => ", and the agent goes on",
-    };
-    close(model, &mut attempt, RebootOutcome::Failed, Some(&why));
-    moment::show(model, moment::failed(&attempt, &why, false));
-    model.reboot.refused = Some(why.clone());
-    if by_itself && model.autopilot.is_some() {
-        model.scratch.no_reboot = Some(NoReboot::Refused(why));
-        return;
-    }
-    model.error(format!("the reboot is refused{goes_on}: {why}"));
-    if by_itself {
-        put_off(model, why);
     }
 }
 

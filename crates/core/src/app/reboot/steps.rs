@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
-    config::{Delivery, RebootConfig, RebootMode},
+    config::{Delivery, RebootMode},
     lineage::{Cause, EndReason, RebootRecord, TrimRecord},
 };
 use pitstop_agent::{
@@ -28,13 +28,15 @@ use crate::app::{
     },
     model::{
         Model, Overlay,
-        attempt::AttemptEvent,
+        attempt::{AttemptEvent, verify_timer},
+        event_scratch::NoReboot,
         orders::Purpose,
         reboot::{
             Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason, RebootOutcome,
             Replacing,
         },
         unsent::OnDisk,
+        view::Outcome,
     },
     reboot::{
         ending::{self, EndingEvent},
@@ -385,11 +387,6 @@ fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -
     }
 }
 
-/// Returns the timer after which a proof that has not come is late.
-pub(super) const fn verify_timer(config: &RebootConfig, epoch: u64) -> Effect {
-    Effect::SetTimer(TimerId::Verify(epoch), config.verify_timeout)
-}
-
 /// Opens the next iteration and orders its process.
 fn start(model: &mut Model, attempt: &Attempt) {
     model.reboot.on(AttemptEvent::StartOrdered);
@@ -565,25 +562,40 @@ pub(super) fn end(model: &mut Model, how: End) {
     let Some(mut attempt) = model.reboot.attempt.take() else {
         return;
     };
+    let leaves_no_agent = match how {
+        // The agent has died behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
+        End::Finished { .. } => attempt.has_died(),
+        End::NotStarted(_) | End::NotResumed(_) => true,
+        _ => false,
+    };
     match how {
         End::Finished { warmed_up } => finish(model, attempt, warmed_up),
-        End::Refused(why) => prepare::refuse(model, attempt, why),
+        End::Refused(why) => refuse(model, attempt, why),
         End::NotStarted(why) => {
-            close(model, &mut attempt, RebootOutcome::Failed, Some(&why));
-            left_without_agent(model);
+            let failed = RebootOutcome::Failed;
+            close(model, &mut attempt, failed, Some(&why), None);
         }
-        End::RolledBack => rolled_back(model, attempt),
+        End::RolledBack => {
+            let why = attempt.failure.clone().unwrap_or_default();
+            model.error(if attempt.kind.replaces() {
+                format!("the session is resumed as the client left it: {why}")
+            } else {
+                format!("reboot rolled back, the old session is resumed: {why}")
+            });
+            let card = moment::failed(&attempt, &why, true);
+            let outcome = RebootOutcome::RolledBack;
+            close(model, &mut attempt, outcome, None, Some(card));
+        }
         End::NotResumed(again) => {
             let why = attempt.failure.as_deref().unwrap_or_default();
             model.error(format!(
                 "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
             ));
-            close(model, &mut attempt, RebootOutcome::Failed, None);
-            left_without_agent(model);
+            close(model, &mut attempt, RebootOutcome::Failed, None, None);
         }
         End::TakenBack(outcome) => {
             on_the_fly::restore_trigger(model);
-            close(model, &mut attempt, outcome, None);
+            close(model, &mut attempt, outcome, None, None);
             // Nothing went wrong.
             model.reboot.failure = None;
         }
@@ -593,27 +605,47 @@ pub(super) fn end(model: &mut Model, how: End) {
             }
             model.view.close(Overlay::Review);
             let why = Some("left to the client");
-            close(model, &mut attempt, RebootOutcome::Failed, why);
+            close(model, &mut attempt, RebootOutcome::Failed, why, None);
         }
-        End::Unfinished(outcome, why) => close(model, &mut attempt, outcome, why.as_deref()),
+        End::Unfinished(outcome, why) => {
+            close(model, &mut attempt, outcome, why.as_deref(), None);
+        }
+    }
+    if leaves_no_agent {
+        close_iteration(model, EndReason::Crash);
+        // A person is asked what comes next.
+        if model.autopilot.is_none() {
+            model.view.open(Overlay::Exited);
+        }
     }
 }
 
-fn rolled_back(model: &mut Model, mut attempt: Attempt) {
-    let why = attempt.failure.clone().unwrap_or_default();
-    model.error(if attempt.kind.replaces() {
-        format!("the session is resumed as the client left it: {why}")
+/// Refuses the reboot before anything was done to the old agent, which goes on.
+fn refuse(model: &mut Model, mut attempt: Attempt, why: String) {
+    let by_itself = attempt.is_by_itself();
+    let card = moment::failed(&attempt, &why, false);
+    let failed = RebootOutcome::Failed;
+    close(model, &mut attempt, failed, Some(&why), Some(card));
+    model.reboot.refused = Some(why.clone());
+    if by_itself && model.autopilot.is_some() {
+        model.scratch.no_reboot = Some(NoReboot::Refused(why));
+        return;
+    }
+    let goes_on = if is_gone(model) {
+        ""
     } else {
-        format!("reboot rolled back, the old session is resumed: {why}")
-    });
-    close(model, &mut attempt, RebootOutcome::RolledBack, None);
-    moment::show(model, moment::failed(&attempt, &why, true));
+        ", and the agent goes on"
+    };
+    model.error(format!("the reboot is refused{goes_on}: {why}"));
+    if by_itself {
+        let quiet = quiet_for(model, 1, QuietReason::Refused(why));
+        model.reboot.be_quiet(quiet);
+    }
 }
 
 /// Finishes a reboot that went well: its record goes to the history.
 fn finish(model: &mut Model, mut attempt: Attempt, warmed_up: bool) {
     let kind = attempt.kind;
-    let died = attempt.has_died();
     let record = RebootRecord {
         warmed_up,
         ..attempt.record(model.session.id, &model.draft.preserved, model.now)
@@ -634,14 +666,10 @@ fn finish(model: &mut Model, mut attempt: Attempt, warmed_up: bool) {
         let quiet = quiet_for(model, DEFER_TURNS, QuietReason::Undone);
         model.reboot.be_quiet(quiet);
     }
-    close(model, &mut attempt, RebootOutcome::Done, None);
+    let card = kind.is_reboot().then_some(card);
+    close(model, &mut attempt, RebootOutcome::Done, None, card);
     if kind.is_reboot() {
         model.reboot.note_done(model.now);
-        moment::show(model, card);
-    }
-    // The agent has died behind its proof, which was not on disk yet: from here on it is an agent that ended like any other.
-    if died {
-        left_without_agent(model);
     }
 }
 
@@ -666,14 +694,6 @@ fn success(model: &Model, attempt: &Attempt, took_ms: u64) -> String {
     }
 }
 
-/// Closes the iteration after an attempt that has left no agent running: a person is asked what comes next.
-fn left_without_agent(model: &mut Model) {
-    close_iteration(model, EndReason::Crash);
-    if model.autopilot.is_none() {
-        model.view.open(Overlay::Exited);
-    }
-}
-
 /// Returns what a trim has saved, for a notice.
 fn won(record: TrimRecord) -> String {
     format!(
@@ -685,12 +705,13 @@ fn won(record: TrimRecord) -> String {
     )
 }
 
-/// Closes an attempt, in the journal too; `why` is given where the outcome does not tell enough.
-pub(super) fn close(
+/// Closes an attempt, in the journal too, and shows this card; `why` is given where the outcome does not tell enough.
+fn close(
     model: &mut Model,
     attempt: &mut Attempt,
     outcome: RebootOutcome,
     why: Option<&str>,
+    card: Option<Outcome>,
 ) {
     (model.outside.counters).count_reboot(attempt.cause, outcome);
     let hook = prepare::after_reboot(model, attempt, outcome, why);
@@ -705,4 +726,9 @@ pub(super) fn close(
     model.emit_all(hook);
     model.emit_all(model.reboot.forget_draft(&on_disk));
     model.reboot.ending = None;
+    if let Some(card) = card {
+        let awaits_figure = done && model.used().is_none();
+        let timer = model.view.show_card(card, awaits_figure, model.now);
+        model.emit(timer);
+    }
 }

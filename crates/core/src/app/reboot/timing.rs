@@ -23,12 +23,6 @@ pub(super) fn quiet_for(model: &Model, turns: u32, reason: QuietReason) -> Quiet
     }
 }
 
-/// Puts off a reboot that did not begin, for this reason: it is tried again when the next turn has ended.
-pub(super) fn put_off(model: &mut Model, why: String) {
-    let quiet = quiet_for(model, 1, QuietReason::Refused(why));
-    model.reboot.be_quiet(quiet);
-}
-
 /// Reports whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.
 pub(super) fn is_free(model: &Model) -> bool {
     is_safe(model) || outlasts(model) || goes_on_the_fly(model)

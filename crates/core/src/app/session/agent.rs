@@ -339,7 +339,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     // The hook is the proof; the transcript is the second one.
     if let Some(prompt) = prompt {
-        reboot::prompt_seen(model, &prompt);
+        model.reboot.prompt_seen(&prompt).carry_out(model);
     }
     if used.is_some() {
         autopilot::on(model, RunInput::FigureObserved);

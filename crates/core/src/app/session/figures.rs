@@ -24,7 +24,7 @@ use crate::app::{
     event::TimerId,
     facts::awaits_replaced_turn,
     model::Model,
-    reboot::{moment, on_the_fly},
+    reboot::on_the_fly,
     session::compaction,
 };
 
@@ -109,7 +109,10 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
     model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));
     let (session, effects) = (&mut model.session, &mut model.scratch.effects);
     session.look_at_words_later(effects);
-    moment::figure_came(model);
+    if used.is_some() {
+        let timer = model.view.figure_came(model.now);
+        model.emit_all(timer);
+    }
     let mut saved = false;
     if let Some(crossing) = model.session.guard.crossing(model.now) {
         // A session that was brought back is as full as it was: only its return is new.

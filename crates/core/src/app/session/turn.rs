@@ -39,7 +39,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     turn_begins(model);
     model.draft.prompt_hooked();
     human::prompted(model, prompt);
-    reboot::prompt_seen(model, prompt);
+    model.reboot.prompt_seen(prompt).carry_out(model);
     model.session.look_again(&mut model.scratch.effects);
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
