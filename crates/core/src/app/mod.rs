@@ -258,7 +258,11 @@ fn read(model: &mut Model, event: ReadEvent) {
             model.draft.files_read(*handoff_files);
             model.reboot.on(AttemptEvent::Gathered);
         }
-        ReadEvent::PaneSignals { iteration, signals } => signal::by_pane(model, iteration, signals),
+        ReadEvent::PaneSignals { iteration, signals } => {
+            if iteration == model.session.iteration() {
+                model.draft.take_shown(signals, now).carry_out(model);
+            }
+        }
         ReadEvent::Recorded {
             iteration,
             commands,

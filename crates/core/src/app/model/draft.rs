@@ -135,6 +135,11 @@ impl HandoffDraft {
         }
     }
 
+    /// Takes over the commands that the pane's recording shows.
+    pub(in crate::app) fn commands_recorded(&mut self, commands: Vec<String>) {
+        self.commands = commands;
+    }
+
     /// Takes in the files that the handoff names and includes.
     pub(in crate::app) fn files_read(&mut self, files: HandoffFiles) {
         self.handoff_files = files;

@@ -8,7 +8,7 @@ use pitstop_handoff::signal::Signal;
 use pitstop_transcript::Tokens;
 
 use crate::app::{
-    draft::signal, event::CallId, forecast, model::Model, outside::report, reboot, refusal::Refusal,
+    event::CallId, forecast, model::Model, outside::report, reboot, refusal::Refusal,
 };
 
 /// The part of the handoff that is shown, in characters: 1 500 tokens.
@@ -40,23 +40,30 @@ fn is_ours(model: &Model, caller: Caller) -> bool {
 }
 
 fn run(model: &mut Model, tool: Tool) -> Result<String, Refusal> {
-    let new = match tool {
+    let now = model.now;
+    let kept = match tool {
         Tool::Context => return Ok(context(model)),
         Tool::HandoffPreview => return Ok(preview(model)),
-        Tool::RequestReboot { reason } => return Ok(request_reboot(model, &masked(&reason))),
-        Tool::Note { text } => {
-            let kept = model.draft.notes.note(&redact(&text), model.now)?;
-            let new = kept.is_some();
-            kept.unwrap_or_default().carry_out(model);
-            new
+        Tool::RequestReboot { reason } => {
+            if let Some(why) = asks_in_vain(model) {
+                return Ok(why);
+            }
+            model.reboot.agent_asked(model.session.id, masked(&reason));
+            return Ok("asked: the human decides, go on working until then".to_owned());
         }
+        Tool::Note { text } => model.draft.notes.note(&redact(&text), now)?,
         Tool::Decision { text, why } => {
             let (text, why) = (masked(&text), masked(&why));
-            signal::by_tool(model, Signal::Decision { text, why })
+            model.draft.take_given(Signal::Decision { text, why }, now)
         }
-        Tool::Done { item } => signal::by_tool(model, Signal::Done(masked(&item))),
+        Tool::Done { item } => model.draft.take_given(Signal::Done(masked(&item)), now),
     };
-    let said = if new { "kept" } else { "known already" };
+    let said = if kept.is_some() {
+        "kept"
+    } else {
+        "known already"
+    };
+    kept.unwrap_or_default().carry_out(model);
     Ok(said.to_owned())
 }
 
@@ -95,16 +102,11 @@ fn preview(model: &Model) -> String {
     format!("{shown}\n\n… and {left} characters more")
 }
 
-/// Shows a person that the agent asks for a reboot. Who decides, and when, stays as it is.
-fn request_reboot(model: &mut Model, reason: &str) -> String {
+/// Returns why a person need not be shown that the agent asks for a reboot, if so. Who decides, and when, stays as it is.
+fn asks_in_vain(model: &Model) -> Option<String> {
     if let Some(step) = model.reboot.step() {
-        return format!("a reboot is under way already: {step}");
+        return Some(format!("a reboot is under way already: {step}"));
     }
-    if reboot::wish(model).is_some() {
-        return "you have asked already: go on working until the human decides".to_owned();
-    }
-    model
-        .reboot
-        .agent_asked(model.session.id, reason.to_owned());
-    "asked: the human decides, go on working until then".to_owned()
+    let asked = "you have asked already: go on working until the human decides";
+    reboot::wish(model).map(|_| asked.to_owned())
 }

@@ -10,7 +10,7 @@ use crate::app::{
     draft::{
         carried,
         record::{add_late_tokens, save_iteration},
-        signal, summary,
+        summary,
     },
     effect::Effect,
     event::TranscriptFacts,
@@ -329,7 +329,8 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         model.session.guard.forget(Source::Transcript);
     }
     figures_changed(model);
-    signal::by_transcript(model, signals);
+    let said = model.draft.take_transcribed(signals, model.now);
+    said.carry_out(model);
     if model.session.is_hookless() {
         hookless::transcript_read(model, before.turns, ran);
     }

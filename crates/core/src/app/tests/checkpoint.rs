@@ -3,7 +3,6 @@
 use crate::{
     api::wire::CheckpointBody,
     app::{
-        draft::signal,
         event::Kept,
         model::{Editor, NotesPanel},
     },
@@ -436,7 +435,8 @@ fn a_cleared_state_is_saved_first_and_an_undo_brings_it_back() {
     let said = "DECISION: sqlite | small\nTODO: port\nCONSTRAINT: never push";
     for reboots in [false, true] {
         let mut bench = Bench::new();
-        signal::by_hook(&mut bench.model, said);
+        let follows = bench.model.draft.take_hooked(said, bench.model.now);
+        follows.carry_out(&mut bench.model);
         let before = bench.model.draft.signalled.clone();
         let order = |bench: &mut Bench, control| {
             let call = CallId(1);

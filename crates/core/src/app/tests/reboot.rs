@@ -1181,10 +1181,12 @@ fn the_command_after_a_reboot_gets_its_outcome() {
         let report = crate::api::wire::Report::Tests(serde_json::from_str(report).unwrap());
         let call = CallId(7);
         bench.send(Event::Reported { call, report });
-        crate::app::signal::by_hook(
-            &mut bench.model,
+        let now = bench.model.now;
+        let said = bench.model.draft.take_hooked(
             "DECISION: sqlite | small\nISSUE[high]: `src/a.rs` panics",
+            now,
         );
+        said.carry_out(&mut bench.model);
         bench
     };
     let mut bench = with_state(config.clone());

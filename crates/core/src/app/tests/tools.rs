@@ -105,10 +105,12 @@ fn decisions_and_items_done_are_signals_and_count_once_with_those_in_the_text() 
     assert_eq!(bench.calls(decision).0.as_deref(), Ok("known already"));
     let item = "write the store".to_owned();
     assert_eq!(bench.calls(Tool::Done { item }).0.as_deref(), Ok("kept"));
-    crate::app::signal::by_hook(
-        &mut bench.model,
+    let now = bench.model.now;
+    let said = bench.model.draft.take_hooked(
         "DECISION: use SQLite | one file\nDONE: write the store",
+        now,
     );
+    said.carry_out(&mut bench.model);
     let kept = &bench.model.draft.signalled;
     assert_eq!((kept.decisions.len(), kept.completed_items.len()), (1, 1));
     assert!(bench.handoff_text().contains("use SQLite"));
