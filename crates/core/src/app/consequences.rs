@@ -12,6 +12,8 @@ pub(in crate::app) struct Consequences {
     pub(in crate::app) effects: Vec<Effect>,
     /// The messages, each with whether something went wrong.
     pub(in crate::app) messages: Vec<(String, bool)>,
+    /// The messages for the log alone, because nothing has to be done about them.
+    pub(in crate::app) notes: Vec<String>,
 }
 
 impl Consequences {
@@ -30,6 +32,11 @@ impl Consequences {
         self.messages.push((text.into(), true));
     }
 
+    /// Adds a message for the log.
+    pub(in crate::app) fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
     /// Copies a document, and adds a message with its length.
     pub(in crate::app) fn copy_document(&mut self, name: &str, text: &str) {
         if text.trim().is_empty() {
@@ -45,6 +52,7 @@ impl Consequences {
     pub(in crate::app) fn then(mut self, later: Self) -> Self {
         self.effects.extend(later.effects);
         self.messages.extend(later.messages);
+        self.notes.extend(later.notes);
         self
     }
 }

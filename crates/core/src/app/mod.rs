@@ -37,6 +37,7 @@ pub use view::{external, focus, history, input, layout, reading, tour};
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
+use draft::summary::SummaryEvent;
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{
@@ -266,7 +267,11 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Recorded {
             iteration,
             commands,
-        } => handoff::recorded(model, iteration, commands),
+        } => {
+            if iteration == model.session.iteration() {
+                model.draft.commands_recorded(commands);
+            }
+        }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => {
             figures::transcript_lost(model, session, &why);
@@ -285,8 +290,12 @@ fn read(model: &mut Model, event: ReadEvent) {
         }
         ReadEvent::Task(task) => autopilot::on(model, RunInput::TaskRead(task)),
         ReadEvent::Config(config) => control::reconfigure(model, *config),
-        ReadEvent::TranscriptRead { id, read } => summary::transcript_read(model, id, &read),
-        ReadEvent::Summarized { id, outcome } => summary::answered(model, id, outcome),
+        ReadEvent::TranscriptRead { id, read } => {
+            summary::on(model, SummaryEvent::TranscriptRead(id, read));
+        }
+        ReadEvent::Summarized { id, outcome } => {
+            summary::on(model, SummaryEvent::Answered(id, outcome));
+        }
         ReadEvent::Moved { session } => daemon::found(model, session),
         ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
     }
@@ -317,7 +326,7 @@ fn timer(model: &mut Model, id: TimerId) {
             let next = model.view.replay_tick(epoch);
             model.emit_all(next);
         }
-        TimerId::Summary(epoch) => summary::timer(model, epoch),
+        TimerId::Summary(epoch) => summary::on(model, SummaryEvent::TimerFired(epoch)),
         TimerId::Survey(timer) => trim::on(model, SurveyEvent::PauseOver(timer)),
         TimerId::Calm(epoch) => signs::judge(model, epoch),
         TimerId::NewHead(epoch) => breakpoint::head_unreported(model, epoch),

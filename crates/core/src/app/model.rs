@@ -136,6 +136,9 @@ impl Consequences {
     /// Queues the effects, and shows the messages.
     pub(in crate::app) fn carry_out(self, model: &mut Model) {
         model.emit_all(self.effects);
+        for text in self.notes {
+            model.note(&text);
+        }
         for (text, bad) in self.messages {
             if bad {
                 model.error(text);

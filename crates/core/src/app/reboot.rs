@@ -49,7 +49,10 @@ use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
-    draft::{handoff, summary},
+    draft::{
+        handoff,
+        summary::{self, SummaryEvent},
+    },
     effect::Effect,
     event::Exit,
     facts::{holds_compaction, is_handoff_lent, is_under_review},
@@ -347,7 +350,7 @@ fn open_review(model: &mut Model) {
     if is_under_review(model) {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
         model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
-        summary::refresh(model);
+        summary::on(model, SummaryEvent::Drafting);
     }
 }
 
@@ -387,7 +390,7 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
     }
     model.view.close(Overlay::Review);
     let late = "the reboot was approved before the model had answered";
-    summary::settle(model, late);
+    summary::on(model, SummaryEvent::TooLate(late));
     Ok(())
 }
 

@@ -244,7 +244,10 @@ pub fn git_read(model: &mut Model, state: GitState) {
         let trees = named.iter().flat_map(|text| facts.trees_named_in(text));
         state.other_trees.extend(trees.map(|tree| tree.top.clone()));
     }
-    handoff::read_handoff_files(model);
+    handoff::draft(model);
+    let files = &model.config.handoff.include_files;
+    let reads = handoff::read_files(&model.draft, files);
+    model.emit(reads);
     let new = model.draft.take_new_heads(model.now);
     if !new.is_empty() {
         let epoch = model.next_epoch();

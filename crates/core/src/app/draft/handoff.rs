@@ -10,7 +10,7 @@ use std::{
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::{api::wire::AgentState, config::RecentActivity, lineage::IterationId};
+use crate::{api::wire::AgentState, config::RecentActivity};
 use pitstop_base::{clean, clock::At};
 use pitstop_handoff::{
     Check, Generator, Handoff, Marker, PreservedState, Sources, TurnStanding,
@@ -44,7 +44,8 @@ pub fn draft(model: &mut Model) {
     if model.draft.made_of.is_some_and(stands) {
         return;
     }
-    make(model);
+    model.draft.notes.parse();
+    (model.draft.handoff.generated, model.draft.preserved) = make(model);
     model.draft.compare();
     // The warning that a reboot would save little depends on the message that was just made.
     model.draft.made_of = Some(fingerprint(model));
@@ -57,7 +58,8 @@ fn fingerprint(model: &Model) -> u64 {
     (draft.notes.text(), &draft.commands, &draft.todo).hash(&mut hasher);
     (&draft.requests, &draft.work, &draft.signalled).hash(&mut hasher);
     (&draft.git, &draft.handoff_files).hash(&mut hasher);
-    (draft.summary.by_model(turns), wins_little(model)).hash(&mut hasher);
+    let warning = wins_little(model, &draft.handoff.generated);
+    (draft.summary.by_model(turns), warning).hash(&mut hasher);
     (marker(model), run_task(model), closing_words(model)).hash(&mut hasher);
     turn_standing(model).hash(&mut hasher);
     model.config.handoff.hash(&mut hasher);
@@ -311,8 +313,8 @@ fn comparison<'a>(git: &'a GitState, files: &'a HandoffFiles) -> quality::Compar
     }
 }
 
-fn make(model: &mut Model) {
-    model.draft.notes.parse();
+/// Makes the message, and the state that it preserves.
+fn make(model: &Model) -> (Handoff, PreservedState) {
     let state = preserve(model);
     let marker = marker(model);
     // The summary without a model is made from the contents of the other sections.
@@ -322,9 +324,7 @@ fn make(model: &mut Model) {
         git.extend(other_trees(&model.draft.git, &state.other_trees));
     }
     if !model.config.handoff.generate_handoff {
-        model.draft.handoff.generated = none(marker);
-        model.draft.preserved = state;
-        return;
+        return (none(marker), state);
     }
     let closing = closing_words(model);
     let objective = state.current_objective.as_ref();
@@ -350,23 +350,20 @@ fn make(model: &mut Model) {
         ..Sources::new(&marker, &state)
     };
     let max = model.config.handoff.max_state_size;
-    match model.draft.generator.generate(&sources, max) {
-        Ok(handoff) => model.draft.handoff.generated = handoff,
-        // A user's template that fails only on some values: the message must still get across.
-        Err(error) => {
-            let plain = Generator::default().generate(&sources, max);
-            let mut handoff = plain.expect("the compiled-in template takes any values");
-            handoff.warnings.insert(0, error.to_string());
-            model.draft.handoff.generated = handoff;
-        }
-    }
-    close(&mut model.draft.handoff.generated, &closing);
+    let generated = model.draft.generator.generate(&sources, max);
+    // A user's template that fails only on some values: the message must still get across.
+    let mut handoff = generated.unwrap_or_else(|error| {
+        let plain = Generator::default().generate(&sources, max);
+        let mut handoff = plain.expect("the compiled-in template takes any values");
+        handoff.warnings.insert(0, error.to_string());
+        handoff
+    });
+    close(&mut handoff, &closing);
     let unread = model.draft.handoff_files.warnings.iter().cloned();
-    model.draft.handoff.generated.warnings.extend(unread);
-    if let Some(warning) = wins_little(model) {
-        model.draft.handoff.generated.warnings.push(warning);
-    }
-    model.draft.preserved = state;
+    handoff.warnings.extend(unread);
+    let warning = wins_little(model, &handoff);
+    handoff.warnings.extend(warning);
+    (handoff, state)
 }
 
 /// Adds the closing words where a template of the user's own has no place for them: without them a run would never end.
@@ -401,10 +398,9 @@ fn turn_standing(model: &Model) -> TurnStanding {
     }
 }
 
-/// Has the files looked at that the handoff names and includes.
-pub fn read_handoff_files(model: &mut Model) {
-    draft(model);
-    let state = &model.draft.preserved;
+/// Returns the order to look at the files that the handoff names, and those that it includes.
+pub(in crate::app) fn read_files(draft: &HandoffDraft, include: &[String]) -> Effect {
+    let state = &draft.preserved;
     let of_issues = state
         .known_issues
         .iter()
@@ -412,29 +408,21 @@ pub fn read_handoff_files(model: &mut Model) {
         .flat_map(|issue| issue.files.iter().cloned());
     let files = state.modified_files.iter().chain(&state.created_files);
     let files = files.map(|file| file.text.clone());
-    model.emit(Effect::ReadHandoffFiles {
+    Effect::ReadHandoffFiles {
         named: files.chain(of_issues).collect(),
-        include: model.config.handoff.include_files.clone(),
-    });
-}
-
-/// Takes over the commands that the pane's recording shows.
-pub fn recorded(model: &mut Model, iteration: IterationId, commands: Vec<String>) {
-    if iteration == model.session.iteration() {
-        model.draft.commands = commands;
+        include: include.to_vec(),
     }
 }
 
-/// Returns a warning when the fresh session would begin almost as full as this one is: within 20 % of now.
-fn wins_little(model: &Model) -> Option<String> {
+/// Returns a warning when the session that would begin with this message is almost as full as the present one: within 20 % of now.
+fn wins_little(model: &Model, message: &Handoff) -> Option<String> {
     let used = model.used()?;
     let base = fresh_load(model)?;
     // A session that has hardly begun is not worth a message.
     if used.0 <= base.0.saturating_add(10_000) {
         return None;
     }
-    let message = model.draft.handoff.generated.tokens();
-    let after = Tokens(base.0.saturating_add(message.0));
+    let after = Tokens(base.0.saturating_add(message.tokens().0));
     let little = after.0.saturating_mul(10) >= used.0.saturating_mul(8);
     little.then(|| {
         let thousands = |tokens: Tokens| tokens.0 / 1000;
@@ -468,15 +456,14 @@ fn preserve(model: &Model) -> PreservedState {
     state
 }
 
-/// Returns the summary without a model of what is known now; `None` if nothing is.
-pub fn summary_without_model(model: &mut Model) -> Option<String> {
-    draft(model);
-    let requests = &model.draft.requests;
+/// Returns the summary without a model of what was known at the last drafting; `None` if nothing was.
+pub(in crate::app) fn summary_without_model(draft: &HandoffDraft) -> Option<String> {
+    let requests = &draft.requests;
     let requests = [&requests.first, &requests.latest].map(|one| {
         let said = one.as_ref();
         said.map_or("", |said| said.text.as_str())
     });
-    summary::fallback(&model.draft.preserved, &requests, &model.draft.work)
+    summary::fallback(&draft.preserved, &requests, &draft.work)
 }
 
 /// The number of files with conflicts that are named.

@@ -181,7 +181,7 @@ impl HandoffDraft {
 
     /// Takes in that the conversation was replaced: the summary was one of that.
     pub(in crate::app) fn conversation_replaced(&mut self) {
-        self.summary = Summaries::default();
+        self.summary.forget();
     }
 
     /// Notes a prompt that a hook reports, whose words are not taken in yet.
@@ -211,7 +211,7 @@ impl HandoffDraft {
         self.todo = before.todo;
         // The signals that the new prompt's turn has given by a hook so far are in the transcript, too.
         self.seen_signals.forget();
-        self.summary = Summaries::default();
+        self.summary.forget();
         true
     }
 
@@ -305,6 +305,6 @@ impl HandoffDraft {
         self.rewinds.leave_session();
         self.commands.clear();
         self.cleared = None;
-        self.summary = Summaries::default();
+        self.summary.forget();
     }
 }

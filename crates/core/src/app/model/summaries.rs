@@ -13,6 +13,8 @@ pub struct Summaries {
     pub(in crate::app) order: Option<SummaryRequest>,
     /// True if the warn line has been crossed in this iteration.
     pub(in crate::app) warned: bool,
+    /// The number of the newest order or timer: it goes on where the summary is forgotten.
+    pub(in crate::app) epoch: u64,
     /// The epoch of the timer that orders a summary while a turn runs.
     pub(in crate::app) due: Option<u64>,
     /// The number of turns after which a model gave its last answer, or an error in its place.
@@ -40,6 +42,14 @@ pub(in crate::app) struct SummaryRequest {
 }
 
 impl Summaries {
+    /// Forgets the summary, because another conversation begins.
+    pub(super) fn forget(&mut self) {
+        *self = Self {
+            epoch: self.epoch,
+            ..Self::default()
+        };
+    }
+
     /// Returns the model's summary for the handoff of a session that has had this number of turns.
     #[must_use]
     pub fn by_model(&self, turns: u32) -> Option<Cow<'_, str>> {

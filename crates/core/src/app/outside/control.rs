@@ -262,7 +262,10 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.session.guard.set_settings(settings);
     prompt::configure(model);
     model.info("the configuration was read again");
-    handoff::read_handoff_files(model);
+    handoff::draft(model);
+    let files = &model.config.handoff.include_files;
+    let reads = handoff::read_files(&model.draft, files);
+    model.emit(reads);
 }
 
 /// Takes notices down whose time is over.

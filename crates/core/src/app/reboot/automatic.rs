@@ -29,7 +29,10 @@ use super::{
     timing::{cuts, is_answer_due, is_free, quiet_for},
 };
 use crate::app::{
-    draft::{breakpoint, summary},
+    draft::{
+        breakpoint,
+        summary::{self, SummaryEvent},
+    },
     effect::Effect,
     event::TimerId,
     facts::{
@@ -280,7 +283,7 @@ fn start_clock(model: &mut Model, delay: Duration) {
         .on(AttemptEvent::GotOn(Phase::Review { clock }));
     model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
     // The turns for which it has waited belong in the summary.
-    summary::refresh(model);
+    summary::on(model, SummaryEvent::Drafting);
 }
 
 /// Returns the timer to set again when the clock has moved on.

@@ -8,7 +8,7 @@ use crate::app::{
     draft::{
         carried,
         record::{keep_turn, note_figures, save_iteration},
-        summary,
+        summary::{self, SummaryEvent},
     },
     effect::{Effect, StartAgent},
     model::{Model, session::Session},
@@ -100,7 +100,7 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) {
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_end = last.or(current.tokens_at_end);
     }
-    summary::close(model);
+    summary::on(model, SummaryEvent::Closed);
     carried::leave(model);
     keep_turn(model);
     let closed = model.lineage.close(model.now.wall, reason).is_ok();

@@ -3,7 +3,10 @@
 use crate::{api::wire::AgentState, lineage::EndReason};
 
 use crate::app::{
-    draft::{carried, summary},
+    draft::{
+        carried,
+        summary::{self, SummaryEvent},
+    },
     effect::Effect,
     model::Model,
     reboot::{
@@ -19,7 +22,8 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     model.draft.finish_edit().carry_out(model);
     carried::keep(model);
     reboot::abandon(model);
-    summary::settle(model, "pitstop was left before the model had answered");
+    let late = "pitstop was left before the model had answered";
+    summary::on(model, SummaryEvent::TooLate(late));
     model.view.close_any();
     model.outside.quit(code, reason);
     // An agent that never ran, or is gone, needs no ending.

@@ -19,7 +19,11 @@ use super::{
     timing::{self, is_free, is_within_call, quiet_for},
 };
 use crate::app::{
-    draft::{carried, checkpoint, handoff, record::save_iteration, summary},
+    draft::{
+        carried, checkpoint, handoff,
+        record::save_iteration,
+        summary::{self, SummaryEvent},
+    },
     effect::{Effect, StartAgent},
     event::TimerId,
     facts::{
@@ -267,7 +271,7 @@ fn draft_message(model: &mut Model, summed_up: bool) {
     model.emit_all(reads_task(model));
     model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
     if summed_up {
-        summary::refresh(model);
+        summary::on(model, SummaryEvent::Drafting);
     }
 }
 

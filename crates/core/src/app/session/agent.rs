@@ -10,7 +10,7 @@ use crate::app::{
     draft::{
         carried,
         record::{add_late_tokens, save_iteration},
-        summary,
+        summary::{self, SummaryEvent},
     },
     effect::Effect,
     event::TranscriptFacts,
@@ -136,7 +136,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                 StartSource::Resume => carried::ask(model, *session),
                 _ => {}
             }
-            summary::close(model);
+            summary::on(model, SummaryEvent::Closed);
             model.draft.leave_session();
             reboot::session_changed(model);
             // A cleared one has no conversation yet to which a person could come back.

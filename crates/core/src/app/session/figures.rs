@@ -19,7 +19,11 @@ use pitstop_transcript::{SessionId, Tokens};
 
 use crate::app::{
     autopilot::{self, RunInput},
-    draft::{checkpoint, record::save_iteration, summary},
+    draft::{
+        checkpoint,
+        record::save_iteration,
+        summary::{self, SummaryEvent},
+    },
     effect::Effect,
     event::TimerId,
     facts::awaits_replaced_turn,
@@ -120,7 +124,7 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
             model.info(crossed_words(&crossing));
         }
         saved = checkpoint::at_line(model, &crossing);
-        summary::crossed(model, crossing.figure.level);
+        summary::on(model, SummaryEvent::LineCrossed(crossing.figure.level));
     }
     // A line that was crossed just now has saved everything already.
     if model.session.comes_near_client_limit(model.now) && !saved {

@@ -11,7 +11,7 @@ use crate::app::{
     draft::{
         breakpoint, checkpoint,
         record::{keep_turn, save_iteration},
-        summary,
+        summary::{self, SummaryEvent},
     },
     effect::Effect,
     event::TimerId,
@@ -130,13 +130,10 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
         .session
         .read_client_settings(&mut model.scratch.effects);
     if let Some(message) = message {
-        model
-            .draft
-            .take_hooked(message, model.now)
-            .carry_out(model);
+        model.draft.take_hooked(message, model.now).carry_out(model);
         model.session.agent.last_message = Some(message.to_owned());
     }
-    summary::turn_over(model);
+    summary::on(model, SummaryEvent::TurnOver);
     autopilot::on(model, RunInput::TurnEnded(message));
     save_iteration(model);
     checkpoint::after_turn(model);
