@@ -167,7 +167,9 @@ fn answer(model: &mut Model, event: Event) {
             model.emit_all(answer);
         }
         Event::Store(StoreEvent::CarriedRead { session, found }) => {
-            carried::read(model, session, found);
+            if session == model.session.id {
+                model.draft.carried_read(found).carry_out(model);
+            }
         }
         Event::Store(StoreEvent::EarlierRuns(earlier)) => {
             model.view.history.earlier_read(earlier);

@@ -17,6 +17,7 @@ use crate::{api::wire::AgentState, lineage::IterationId};
 use pitstop_transcript::SessionId;
 
 use crate::app::{
+    consequences::Consequences,
     draft::{handoff, record::save_iteration},
     effect::Effect,
     event::TimerId,
@@ -52,9 +53,11 @@ impl Keeping {
         self.draft = Some(text.to_owned());
     }
 
-    /// Marks the store's state of this session as not known yet: nothing is kept over it.
-    const fn wait_for(&mut self, session: SessionId) {
+    /// Returns the order to read what the store has of a session that this `session` goes on from. Until it is known, nothing is kept
+    /// over it.
+    pub(in crate::app) const fn ask(&mut self, of: SessionId, session: SessionId) -> Effect {
         self.asked = Some(session);
+        Effect::ReadCarried { of, session }
     }
 }
 
@@ -69,12 +72,50 @@ impl HandoffDraft {
         }
         self.todo.restore(carried.todo);
     }
+
+    /// Takes up a session that was here before and from which the agent continues in `session`, as it was at the end of this iteration
+    /// if that is known.
+    pub(in crate::app) fn come_back(
+        &mut self,
+        of: SessionId,
+        session: SessionId,
+        iteration: Option<IterationId>,
+    ) -> Option<Effect> {
+        let keeping = &mut self.keeping;
+        keeping.read_before = None;
+        let known = iteration.and_then(|one| keeping.at_ends.get(&one).cloned());
+        let asks = known.is_none().then(|| keeping.ask(of, session));
+        self.take_carried(known.unwrap_or_default());
+        asks
+    }
+
+    /// Takes over the store's state of the session that the agent came back to, or nothing, if it never was here.
+    pub(in crate::app) fn carried_read(
+        &mut self,
+        found: Result<Option<Box<Carried>>, String>,
+    ) -> Consequences {
+        let mut follows = Consequences::default();
+        match found {
+            Ok(carried) => {
+                self.keeping.asked = None;
+                if let Some(carried) = carried {
+                    self.take_carried(*carried);
+                }
+            }
+            Err(why) => follows.error(unknown(&why)),
+        }
+        follows
+    }
 }
 
 /// Has a change of the carried state kept in a moment, and what a session begins with at once: until then all of it is only under
 /// the session before, and who comes back to this one would find nothing. Called after each event.
 pub fn watch(model: &mut Model) {
-    note_pastes(model);
+    if model.session.agent.pastes.awaits_mark()
+        && let Some(text) = marked_text(model)
+    {
+        model.session.agent.pastes.note_marks(&text);
+    }
     // A reboot orders it, too.
     model.draft.keeping.note_draft(&model.scratch.effects);
     let is_new = model.draft.keeping.session != Some(model.session.id);
@@ -85,15 +126,6 @@ pub fn watch(model: &mut Model) {
     if !model.draft.keeping.due && changed() {
         model.draft.keeping.due = true;
         model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
-    }
-}
-
-/// Takes note of the marks that the prompt box shows in the place of long pastes.
-fn note_pastes(model: &mut Model) {
-    if model.session.agent.pastes.awaits_mark()
-        && let Some(text) = marked_text(model)
-    {
-        model.session.agent.pastes.note_marks(&text);
     }
 }
 
@@ -205,40 +237,6 @@ pub fn leave(model: &mut Model) {
     }
 }
 
-/// Takes up a session that was here before and from which the agent continues, as it was at the end of this iteration if that is known.
-pub fn come_back(model: &mut Model, of: SessionId, iteration: Option<IterationId>) {
-    model.draft.keeping.read_before = None;
-    let known = iteration.and_then(|one| model.draft.keeping.at_ends.get(&one));
-    let known = known.cloned();
-    if known.is_none() {
-        ask(model, of);
-    }
-    model.draft.take_carried(known.unwrap_or_default());
-}
-
-/// Asks the store for what is carried of a session that this one goes on from.
-pub fn ask(model: &mut Model, of: SessionId) {
-    let session = model.session.id;
-    model.draft.keeping.wait_for(session);
-    model.emit(Effect::ReadCarried { of, session });
-}
-
-/// Takes over the store's state of a session that the agent came back to, or nothing, if it never was here.
-pub fn read(model: &mut Model, session: SessionId, found: Result<Option<Box<Carried>>, String>) {
-    if session != model.session.id {
-        return;
-    }
-    match found {
-        Ok(carried) => {
-            model.draft.keeping.asked = None;
-            if let Some(carried) = carried {
-                model.draft.take_carried(*carried);
-            }
-        }
-        Err(why) => model.error(unknown(&why)),
-    }
-}
-
 /// Returns the notice for a person when the store does not answer.
 pub fn unknown(why: &str) -> String {
     format!("what this session carried is not known, and nothing is kept over it: {why}")
@@ -259,8 +257,8 @@ pub fn take_up(
         let edits = std::mem::take(&mut carried.edits);
         carried.edited.take().zip(Some(edits))
     });
-    model.draft.keeping.wait_for(session);
-    read(model, session, found);
+    model.draft.keeping.asked = Some(session);
+    model.draft.carried_read(found).carry_out(model);
     if let Some((body, edits)) = edited {
         handoff::keep(model, &body);
         model.draft.handoff.edits = edits;

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::app::{
     draft::{
-        carried, checkpoint, handoff,
+        checkpoint, handoff,
         record::save_iteration,
         summary::{self, SummaryEvent},
     },
@@ -409,7 +409,9 @@ fn start(model: &mut Model, attempt: &Attempt) {
         Kind::Trim => model.session.spending.copy_session(attempt.old, session),
         Kind::Undo(..) => {
             let replaced = attempt.replaced.as_ref().map(|one| one.session);
-            carried::come_back(model, replaced.unwrap_or(session), parent);
+            let of = replaced.unwrap_or(session);
+            let asks = model.draft.come_back(of, model.session.id, parent);
+            model.emit_all(asks);
             if let Some(from) = replaced {
                 model.session.spending.copy_session(from, session);
             }
@@ -526,7 +528,8 @@ fn resume(model: &mut Model, old: SessionId) {
     model.reboot.on(AttemptEvent::StartOrdered);
     let parent = model.lineage.newest_in(old);
     open_iteration(model, Some(old), Some(Cause::Recovery), parent);
-    carried::come_back(model, old, parent);
+    let asks = model.draft.come_back(old, model.session.id, parent);
+    model.emit_all(asks);
     let iteration = model.session.iteration();
     model.emit(Effect::Start(StartAgent {
         iteration,

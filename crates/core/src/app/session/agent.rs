@@ -130,10 +130,14 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             model.session.change(*session, source);
             match source {
                 StartSource::Resume if model.session.agent.hooked => {
-                    carried::come_back(model, *session, None);
+                    let asks = model.draft.come_back(*session, *session, None);
+                    model.emit_all(asks);
                 }
                 // The source of the first session may be known by the arguments, as for a fork: then it stays.
-                StartSource::Resume => carried::ask(model, *session),
+                StartSource::Resume => {
+                    let asks = model.draft.keeping.ask(*session, *session);
+                    model.emit(asks);
+                }
                 _ => {}
             }
             summary::on(model, SummaryEvent::Closed);
