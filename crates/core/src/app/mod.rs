@@ -37,7 +37,7 @@ pub use view::{external, focus, history, input, layout, reading, tour};
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
-use draft::summary::SummaryEvent;
+use draft::{breakpoint::Observed, summary::SummaryEvent};
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{
@@ -331,7 +331,11 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Summary(epoch) => summary::on(model, SummaryEvent::TimerFired(epoch)),
         TimerId::Survey(timer) => trim::on(model, SurveyEvent::PauseOver(timer)),
         TimerId::Calm(epoch) => signs::judge(model, epoch),
-        TimerId::NewHead(epoch) => breakpoint::head_unreported(model, epoch),
+        TimerId::NewHead(epoch) => {
+            for made in model.draft.moments.take_unreported(epoch) {
+                breakpoint::take_in(model, Observed::Commit(made));
+            }
+        }
         TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),
         TimerId::RunClock => autopilot::clock(model),
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),

@@ -19,14 +19,15 @@ use crate::{
     api::wire::{ApiEvent, ApiEventKind},
     autopilot::RunEvent,
     guard::{Figure, Level},
+    lineage::IterationId,
 };
-use pitstop_agent::ToolCall;
+use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_base::clock::At;
 use pitstop_handoff::breakpoint::{
     Breakpoint, BreakpointKind,
     commit::{self, Made},
     git::{Commit, GitState},
-    test_run::{self, TestOutcome, Total, quote_command},
+    test_run::{self, Shell, TestOutcome, Total, quote_command},
 };
 
 use crate::app::{
@@ -112,6 +113,24 @@ impl Moments {
         true
     }
 
+    /// Notes a test run. Returns false if it was known.
+    fn note_run(&mut self, run: &TestRun, now: At) -> bool {
+        let known = self.is_known(run.by, run.total, now);
+        self.tests = (!known).then_some((run.total, run.by, now));
+        !known
+    }
+
+    /// Takes the new commits that no hook has reported, once the hooks that know more of them have had their time: the timer of this
+    /// epoch has run out.
+    pub(in crate::app) fn take_unreported(&mut self, epoch: u64) -> Vec<Made> {
+        let (heads, waited) = &mut self.heads;
+        if *waited == epoch {
+            std::mem::take(heads)
+        } else {
+            Vec::new()
+        }
+    }
+
     /// Reports whether this is the test run that was seen last, seen in the other way.
     pub(in crate::app) fn is_known(&self, by: SeenBy, total: Total, now: At) -> bool {
         self.tests.is_some_and(|(last, seen_by, at)| {
@@ -138,7 +157,179 @@ impl Moments {
     }
 }
 
+/// A commit or a test run that was observed.
+pub(in crate::app) enum Observed {
+    /// A commit was made.
+    Commit(Made),
+    /// Tests were run.
+    Tests(TestRun),
+}
+
+/// A test run that has ended.
+pub(in crate::app) struct TestRun {
+    pub(in crate::app) by: SeenBy,
+    pub(in crate::app) total: Total,
+    pub(in crate::app) command: String,
+    pub(in crate::app) seconds: Option<f64>,
+    pub(in crate::app) failing: Vec<String>,
+}
+
+impl Observed {
+    fn kind(&self) -> BreakpointKind {
+        match self {
+            Self::Commit(made) => BreakpointKind::Committed {
+                sha: made.sha.clone(),
+                subject: made.subject.clone(),
+            },
+            Self::Tests(run) if run.total.passed => BreakpointKind::TestsPassed {
+                count: run.total.count,
+            },
+            Self::Tests(run) => BreakpointKind::TestsFailed {
+                failed: run.failed(),
+            },
+        }
+    }
+
+    /// Returns the checkpoint that is saved for it.
+    fn checkpoint(&self) -> Waiting {
+        match self {
+            Self::Commit(made) => {
+                let mut tags = vec!["git-commit".to_owned()];
+                tags.extend(made.branch.clone());
+                tags.push(made.short_id().to_owned());
+                tags.extend(made.files.map(|files| format!("files-{files}")));
+                let subject = Some(made.subject.as_str()).filter(|subject| !subject.is_empty());
+                Waiting {
+                    task: format!("Commit: {}", subject.unwrap_or(made.short_id())),
+                    tags,
+                    about: json!({
+                        "commit_sha": made.sha, "branch": made.branch, "commit_message": made.message,
+                        "files_changed": made.files,
+                    }),
+                    sha: Some(made.sha.clone()),
+                    again: false,
+                }
+            }
+            Self::Tests(run) => {
+                let (total, failed) = (run.total, run.failed());
+                let word = if total.passed { "passed" } else { "failed" };
+                let mut tags = vec![format!("tests-{word}")];
+                tags.extend(total.count.map(|count| format!("tests-{count}")));
+                tags.extend(failed.map(|failed| format!("failed-{failed}")));
+                let failing = run.failing.iter().take(NAMES_LISTED);
+                let failing: Vec<_> = failing.map(|name| test_run::kept_name(name)).collect();
+                Waiting {
+                    task: run_task(total, run.seconds),
+                    tags,
+                    about: json!({
+                        "passed": total.passed, "test_count": total.count, "failed_count": total.failed,
+                        "duration_seconds": run.seconds, "test_command": run.command,
+                        "failing_tests": failing,
+                    }),
+                    sha: None,
+                    again: false,
+                }
+            }
+        }
+    }
+
+    /// Returns the event of an autonomous run.
+    fn into_event(self, iteration: IterationId, what: String) -> RunEvent {
+        match self {
+            Self::Commit(made) => RunEvent::Committed {
+                iteration,
+                sha: made.sha,
+                what,
+            },
+            Self::Tests(run) => RunEvent::TestsEnded {
+                iteration,
+                passed: run.total.passed,
+                count: run.total.count,
+                failed: run.failed(),
+                what,
+                command: run.command,
+            },
+        }
+    }
+}
+
+impl TestRun {
+    fn failed(&self) -> Option<u64> {
+        self.total.failed.filter(|failed| *failed > 0)
+    }
+}
+
 impl HandoffDraft {
+    /// Takes in a tool of the agent that has run; returns the test runs and the commits that its shell command shows.
+    pub(in crate::app) fn tool_finished(
+        &mut self,
+        call: &ToolCall,
+        output: &ToolOutput,
+        now: At,
+    ) -> Vec<Observed> {
+        self.moments.tool_finished(call);
+        let Some(command) = &call.command else {
+            return Vec::new();
+        };
+        let printed = format!("{}\n{}", output.stdout, output.stderr);
+        let directory = self.moments.directory_of(call);
+        let shell = Shell {
+            command: Some(command),
+            directory: directory.as_deref(),
+            failed: output.failed,
+        };
+        let outcomes = shell.recognise_runs(&printed);
+        self.take_outcomes(&outcomes, now);
+        let run = test_run::sum_up(&outcomes).map(|total| {
+            Observed::Tests(TestRun {
+                by: SeenBy::Shell,
+                total,
+                command: quote_command(command),
+                seconds: None,
+                failing: outcomes.into_iter().flat_map(|one| one.failing).collect(),
+            })
+        });
+        let commits = commit::find_commits(command, &printed).into_iter();
+        run.into_iter()
+            .chain(commits.map(Observed::Commit))
+            .collect()
+    }
+
+    /// Takes over the state that was read from git.
+    fn take_git(&mut self, state: GitState) {
+        self.git = state;
+        let named = std::mem::take(&mut self.moments.named);
+        if let GitState::Facts(facts) = &self.git {
+            let state = &mut self.signalled;
+            state.run_start.get_or_insert_with(|| facts.as_ref().into());
+            let trees = named.iter().flat_map(|text| facts.trees_named_in(text));
+            state.other_trees.extend(trees.map(|tree| tree.top.clone()));
+        }
+    }
+
+    /// Takes the checkpoints that waited for this state of git. The answer may be older than a commit, so one that it does not show
+    /// waits for another answer.
+    fn take_ready(&mut self) -> Vec<Waiting> {
+        let head = match &self.git {
+            GitState::Facts(facts) => facts.head.as_deref(),
+            _ => None,
+        };
+        let (later, ready) = std::mem::take(&mut self.moments.waiting)
+            .into_iter()
+            .partition(|one| {
+                let sha = one.sha.as_deref();
+                let unseen = sha
+                    .zip(head)
+                    .is_some_and(|(sha, head)| !head.starts_with(sha));
+                unseen && !one.again
+            });
+        self.moments.waiting = later;
+        for one in &mut self.moments.waiting {
+            one.again = true;
+        }
+        ready
+    }
+
     /// Adds the outcomes of a shell command's test runs to what survives a reboot.
     fn take_outcomes(&mut self, outcomes: &[TestOutcome], now: At) {
         if outcomes.is_empty() {
@@ -187,32 +378,6 @@ impl HandoffDraft {
     }
 }
 
-/// Handles a tool of the agent that has run; `printed` is the output of its shell command and `outcomes` the tests in it.
-pub fn tool_finished(model: &mut Model, call: &ToolCall, printed: &str, outcomes: &[TestOutcome]) {
-    model.draft.moments.tool_finished(call);
-    let Some(command) = &call.command else {
-        return;
-    };
-    model.draft.take_outcomes(outcomes, model.now);
-    if let Some(total) = test_run::sum_up(outcomes) {
-        let failing: Vec<String> = outcomes
-            .iter()
-            .flat_map(|one| one.failing.iter().cloned())
-            .collect();
-        tested(
-            model,
-            SeenBy::Shell,
-            total,
-            &quote_command(command),
-            None,
-            &failing,
-        );
-    }
-    for made in commit::find_commits(command, printed) {
-        committed(model, &made);
-    }
-}
-
 /// The tools that write files.
 const EDITORS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
 
@@ -236,14 +401,7 @@ pub fn writes_notes(call: &ToolCall) -> bool {
 
 /// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
-    model.draft.git = state;
-    let named = std::mem::take(&mut model.draft.moments.named);
-    if let GitState::Facts(facts) = &model.draft.git {
-        let state = &mut model.draft.signalled;
-        state.run_start.get_or_insert_with(|| facts.as_ref().into());
-        let trees = named.iter().flat_map(|text| facts.trees_named_in(text));
-        state.other_trees.extend(trees.map(|tree| tree.top.clone()));
-    }
+    model.draft.take_git(state);
     handoff::draft(model);
     let files = &model.config.handoff.include_files;
     let reads = handoff::read_files(&model.draft, files);
@@ -256,119 +414,80 @@ pub fn git_read(model: &mut Model, state: GitState) {
         heads.1 = epoch;
         if model.outside.quitting().is_some() {
             // Nobody waits for a timer any more.
-            head_unreported(model, epoch);
+            for made in model.draft.moments.take_unreported(epoch) {
+                take_in(model, Observed::Commit(made));
+            }
         } else {
             model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
         }
     }
     let state = model.draft.work_state();
     model.reboot.progress.looked(state);
-    let head = match &model.draft.git {
-        GitState::Facts(facts) => facts.head.clone(),
-        _ => None,
-    };
-    let shown = |sha: &str| head.as_deref().is_some_and(|head| head.starts_with(sha));
-    for mut one in std::mem::take(&mut model.draft.moments.waiting) {
-        let unseen = one.sha.as_deref().is_some_and(|sha| !shown(sha));
-        if unseen && !one.again && head.is_some() {
-            // The answer may be older than the commit.
-            one.again = true;
-            model.draft.moments.waiting.push(one);
-        } else {
-            save(model, one);
+    for one in model.draft.take_ready() {
+        let mut checkpoint = checkpoint::snapshot(model, one.tags);
+        checkpoint.task = one.task;
+        if let Value::Object(fields) = &mut checkpoint.state {
+            fields.insert("breakpoint".to_owned(), one.about);
         }
+        model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
     }
     if !model.draft.moments.waiting.is_empty() {
         model.emit(Effect::ReadGit);
     }
 }
 
-/// Counts the new commits once the hooks that know more of them have had their time to report them.
-pub fn head_unreported(model: &mut Model, epoch: u64) {
-    let (heads, waited) = &mut model.draft.moments.heads;
-    if *waited == epoch {
-        for made in std::mem::take(heads) {
-            committed(model, &made);
-        }
-    }
-}
-
-/// Counts a commit and returns whether a checkpoint of it is kept; `None` if the commit was known.
-pub(in crate::app) fn committed(model: &mut Model, made: &Made) -> Option<bool> {
-    if !model.draft.moments.note_commit(made) {
-        return None;
-    }
-    model.outside.counters.count_commit();
-    let mut tags = vec!["git-commit".to_owned()];
-    tags.extend(made.branch.clone());
-    tags.push(made.short_id().to_owned());
-    tags.extend(made.files.map(|files| format!("files-{files}")));
-    let about = json!({
-        "commit_sha": made.sha, "branch": made.branch, "commit_message": made.message,
-        "files_changed": made.files,
-    });
-    let kind = BreakpointKind::Committed {
-        sha: made.sha.clone(),
-        subject: made.subject.clone(),
-    };
+/// Takes in a commit or a test run: counts it, publishes an event, sets the good moment and, where that is wanted, orders a checkpoint
+/// for after the next answer of git. Returns whether a checkpoint is kept; `None` if it was known.
+pub(in crate::app) fn take_in(model: &mut Model, observed: Observed) -> Option<bool> {
+    let now = model.now;
+    let (moments, counters) = (&mut model.draft.moments, &mut model.outside.counters);
+    let settings = &model.config.context;
+    let kind = observed.kind();
     let what = described(&kind);
-    model.info(what.clone());
-    let subject = Some(made.subject.as_str()).filter(|subject| !subject.is_empty());
-    let task = format!("Commit: {}", subject.unwrap_or(made.short_id()));
-    let saved = seen(model, kind, task, tags, about, Some(made.sha.clone()));
-    if model.autopilot.is_some() {
-        model.emit(run_event(RunEvent::Committed {
-            iteration: model.session.iteration(),
-            sha: made.sha.clone(),
-            what,
-        }));
-    }
-    Some(saved)
-}
-
-/// Counts a test run that has ended and returns whether a checkpoint of it is kept; `None` if the run was known.
-pub(in crate::app) fn tested(
-    model: &mut Model,
-    by: SeenBy,
-    total: Total,
-    command: &str,
-    seconds: Option<f64>,
-    failing: &[String],
-) -> Option<bool> {
-    let known = model.draft.moments.is_known(by, total, model.now);
-    model.draft.moments.tests = (!known).then_some((total, by, model.now));
-    if known {
+    let (is_new, event, wanted) = match &observed {
+        Observed::Commit(made) => (
+            moments.note_commit(made),
+            ApiEventKind::Commit,
+            settings.checkpoint_at_commits,
+        ),
+        Observed::Tests(run) => (
+            moments.note_run(run, now),
+            ApiEventKind::Tests,
+            settings.checkpoint_at_tests,
+        ),
+    };
+    if !is_new {
         return None;
     }
-    let word = if total.passed { "passed" } else { "failed" };
-    model.outside.counters.count_tests(total.passed);
-    let mut tags = vec![format!("tests-{word}")];
-    tags.extend(total.count.map(|count| format!("tests-{count}")));
-    let failed = total.failed.filter(|failed| *failed > 0);
-    tags.extend(failed.map(|failed| format!("failed-{failed}")));
-    let about = json!({
-        "passed": total.passed, "test_count": total.count, "failed_count": total.failed,
-        "duration_seconds": seconds, "test_command": command,
-        "failing_tests": failing.iter().take(NAMES_LISTED).map(|name| test_run::kept_name(name)).collect::<Vec<_>>(),
-    });
-    let kind = if total.passed {
-        BreakpointKind::TestsPassed { count: total.count }
+    if kind.is_good() {
+        moments.good = Some(Breakpoint { kind, at: now });
     } else {
-        BreakpointKind::TestsFailed { failed }
-    };
-    let what = described(&kind);
-    let saved = seen(model, kind, run_task(total, seconds), tags, about, None);
-    if model.autopilot.is_some() {
-        model.emit(run_event(RunEvent::TestsEnded {
-            iteration: model.session.iteration(),
-            passed: total.passed,
-            count: total.count,
-            failed: total.failed,
-            what,
-            command: command.to_owned(),
-        }));
+        moments.pass();
     }
-    Some(saved)
+    let checkpoint = observed.checkpoint();
+    let saves = wanted && moments.may_save(now);
+    if wanted && !saves {
+        let tags = &checkpoint.tags;
+        tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
+    }
+    let data = checkpoint.about.clone();
+    if saves {
+        moments.waiting.push(checkpoint);
+    }
+    match &observed {
+        Observed::Commit(_) => {
+            counters.count_commit();
+            model.info(what.clone());
+        }
+        Observed::Tests(run) => counters.count_tests(run.total.passed),
+    }
+    model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
+    model.emit_all(saves.then_some(Effect::ReadGit));
+    if model.autopilot.is_some() {
+        let iteration = model.session.iteration();
+        model.emit(run_event(observed.into_event(iteration, what)));
+    }
+    Some(saves)
 }
 
 /// Returns the task of a test run's checkpoint: `Tests passed: 5 tests in 0.3s`.
@@ -382,60 +501,6 @@ fn run_task(total: Total, seconds: Option<f64>) -> String {
     let time = seconds.map_or_else(String::new, |seconds| format!(" in {seconds:.1}s"));
     let colon = if count.is_empty() { "" } else { ":" };
     format!("Tests {word}{colon}{count}{time}")
-}
-
-/// Does what every breakpoint brings: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint named
-/// by `task` for after the next answer of git. Returns whether a checkpoint is kept.
-fn seen(
-    model: &mut Model,
-    kind: BreakpointKind,
-    task: String,
-    tags: Vec<String>,
-    about: Value,
-    sha: Option<String>,
-) -> bool {
-    let at = model.now;
-    let settings = &model.config.context;
-    let (event, wanted) = match &kind {
-        BreakpointKind::Committed { .. } => (ApiEventKind::Commit, settings.checkpoint_at_commits),
-        _ => (ApiEventKind::Tests, settings.checkpoint_at_tests),
-    };
-    if kind.is_good() {
-        model.draft.moments.good = Some(Breakpoint { kind, at });
-    } else {
-        model.draft.moments.pass();
-    }
-    let data = about.clone();
-    model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
-    if !wanted {
-        return false;
-    }
-    let saves = model.draft.moments.may_save(at);
-    if saves {
-        model.draft.moments.waiting.push(Waiting {
-            task,
-            tags,
-            about,
-            sha,
-            again: false,
-        });
-        model.emit(Effect::ReadGit);
-    } else {
-        tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
-    }
-    saves
-}
-
-/// Saves everything that a later session needs, and the breakpoint that it was saved for.
-fn save(model: &mut Model, what: Waiting) {
-    model.draft.notes.save(model.now).carry_out(model);
-    let id = checkpoint::next_id(model);
-    let mut checkpoint = checkpoint::snapshot(model, id, what.tags);
-    checkpoint.task = what.task;
-    if let Value::Object(fields) = &mut checkpoint.state {
-        fields.insert("breakpoint".to_owned(), what.about);
-    }
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 /// Reports whether this is a moment to ask for a reboot though the compact line is not reached: from the warn line on, right after

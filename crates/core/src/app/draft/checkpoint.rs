@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply},
-    guard::{Advice, Crossing},
     lineage::checkpoint::{
         AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad, restore_command,
     },
@@ -20,6 +19,7 @@ use pitstop_handoff::{
 };
 
 use crate::app::{
+    consequences::Consequences,
     draft::handoff,
     effect::Effect,
     event::{CallId, Kept},
@@ -37,14 +37,14 @@ pub const MANUAL: &str = "manual";
 
 /// Saves everything that a later session needs.
 pub fn save(model: &mut Model, tags: Vec<String>) {
-    model.draft.notes.save(model.now).carry_out(model);
-    let id = next_id(model);
-    let checkpoint = snapshot(model, id, tags);
+    let checkpoint = snapshot(model, tags);
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// Returns a checkpoint with everything that a later session needs, as of now.
-pub fn snapshot(model: &mut Model, id: Uuid, tags: Vec<String>) -> Checkpoint {
+/// Returns a checkpoint with everything that a later session needs, as of now, after saving the scratchpad.
+pub fn snapshot(model: &mut Model, tags: Vec<String>) -> Checkpoint {
+    model.draft.notes.save(model.now).carry_out(model);
+    let id = new_id(model.reboot.new_ids.reboot, model.next_epoch());
     handoff::draft(model);
     let context = model.draft.handoff.current().text.clone();
     checkpoint(model, id, context, tags)
@@ -102,31 +102,11 @@ pub fn saved_scratchpad(text: &str, human: &HumanLines) -> SavedScratchpad {
     }
 }
 
-/// Returns an id that no other checkpoint has.
-pub fn next_id(model: &mut Model) -> Uuid {
-    id(model.reboot.new_ids.reboot, model.next_epoch())
-}
-
 /// Returns an id of its own for each checkpoint: the core has no randomness, so a number that none before it had is mixed into what
 /// was drawn, spread so that the first digits, by which people tell them apart, differ already.
-fn id(drawn: Uuid, number: u64) -> Uuid {
+fn new_id(drawn: Uuid, number: u64) -> Uuid {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
-}
-
-/// Forgets what is preserved, after saving it.
-pub fn clear_state(model: &mut Model) {
-    save(model, vec![MANUAL.to_owned(), "clear-state".to_owned()]);
-    let todo = std::mem::take(&mut model.draft.todo);
-    model.draft.cleared = Some(Box::new((model.draft.signalled.clone(), todo)));
-    model.draft.signalled.clear();
-    model.info("the preserved state is forgotten; undo brings it back");
-}
-
-/// Saves a checkpoint for the key.
-pub fn by_key(model: &mut Model) {
-    save(model, vec![MANUAL.to_owned()]);
-    model.info("checkpoint saved");
 }
 
 /// Saves a checkpoint for a caller with the control token, with the caller's own words in it.
@@ -159,7 +139,7 @@ pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
         // A message in the human's own words follows no sources, nor does one that is switched off.
         context.push_str(&words(task.as_deref(), &next_steps));
     }
-    let id = next_id(model);
+    let id = new_id(model.reboot.new_ids.reboot, model.next_epoch());
     let checkpoint = checkpoint(model, id, context, tags);
     model.draft.signalled = before;
     let reply = CheckpointReply {
@@ -195,12 +175,9 @@ fn words(task: Option<&str>, next_steps: &[String]) -> String {
     text
 }
 
-/// Saves everything with what the caller of an auto-save knows of the work: in the message that a restore delivers, and in the
-/// state that it brings back. Returns the checkpoint's id.
-pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uuid {
-    model.draft.notes.save(model.now).carry_out(model);
-    let id = next_id(model);
-    let mut checkpoint = snapshot(model, id, tags);
+/// Adds what the caller of an auto-save knows of the work: to the message that a restore delivers, and to the state that it brings
+/// back.
+pub(in crate::app) fn add_known(model: &Model, checkpoint: &mut Checkpoint, known: &AutoSave) {
     let mut state = model.draft.preserved.clone();
     for (key, text) in [
         ("inferred_task", &known.inferred_task),
@@ -216,8 +193,6 @@ pub fn auto_saved(model: &mut Model, tags: Vec<String>, known: &AutoSave) -> Uui
         checkpoint.task = clean::one_line(task).into_owned();
     }
     checkpoint.context.push_str(&reported(known));
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    id
 }
 
 /// Returns what was known, as it is shown below the message. It is quoted, so that nothing in it is taken for a section or a signal.
@@ -241,22 +216,9 @@ fn reported(known: &AutoSave) -> String {
     format!("\n\n## Reported when this was saved{text}")
 }
 
-/// Saves everything when a line was crossed, from the warn line on. Returns whether it did.
-pub fn at_line(model: &mut Model, crossing: &Crossing) -> bool {
-    let saves = crossing.figure.advice != Advice::None;
-    if saves {
-        let tokens = format!("tokens-{}", crossing.figure.used.0);
-        save(model, vec![AUTO_SAVE.to_owned(), tokens]);
-    }
-    saves
-}
-
-/// Saves everything that a compaction by the client may lose.
-pub fn before_compaction(model: &mut Model) {
-    save(
-        model,
-        vec![AUTO_SAVE.to_owned(), "before-compaction".to_owned()],
-    );
+/// Returns the tags of what is saved because a compaction by the client may lose it.
+pub(in crate::app) fn before_compaction() -> Vec<String> {
+    vec![AUTO_SAVE.to_owned(), "before-compaction".to_owned()]
 }
 
 /// Saves everything at the end of every so many turns; the next such checkpoint of the iteration replaces it.
@@ -266,20 +228,30 @@ pub fn after_turn(model: &mut Model) {
     if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
         return;
     }
-    model.draft.notes.save(model.now).carry_out(model);
     let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
-    let checkpoint = snapshot(model, model.reboot.new_ids.reboot, tags);
+    let mut checkpoint = snapshot(model, tags);
+    checkpoint.id = model.reboot.new_ids.reboot;
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 /// Saves the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
 pub fn at_reboot(model: &mut Model, context: String) {
-    let id = next_id(model);
+    let id = new_id(model.reboot.new_ids.reboot, model.next_epoch());
     let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
 impl HandoffDraft {
+    /// Forgets what is preserved.
+    pub(in crate::app) fn clear_state(&mut self) -> Consequences {
+        let todo = std::mem::take(&mut self.todo);
+        self.cleared = Some(Box::new((self.signalled.clone(), todo)));
+        self.signalled.clear();
+        let mut follows = Consequences::default();
+        follows.info("the preserved state is forgotten; undo brings it back");
+        follows
+    }
+
     /// Notes that something has failed: a call of a tool, a turn or the agent. The hint names how to go on.
     pub(in crate::app) fn note_error(&mut self, message: &str, hint: &'static str, now: At) {
         let message = redact(message);
@@ -319,7 +291,7 @@ mod tests {
     #[test]
     fn ids_differ_in_their_first_digits() {
         let ids: std::collections::BTreeSet<String> = (1..1_000)
-            .map(|number| id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
+            .map(|number| new_id(Uuid::from_u128(77), number).to_string()[..8].to_owned())
             .collect();
         assert_eq!(ids.len(), 999);
     }

@@ -121,7 +121,9 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         Control::Resume => autopilot::go_on(model),
         Control::Undo => reboot::undo(model),
         Control::ClearState => {
-            checkpoint::clear_state(model);
+            let tags = [checkpoint::MANUAL, "clear-state"].map(ToOwned::to_owned);
+            checkpoint::save(model, tags.into());
+            model.draft.clear_state().carry_out(model);
             Ok(())
         }
         Control::Detach => {

@@ -16,9 +16,10 @@ use pitstop_transcript::Tokens;
 
 use crate::app::{
     draft::{
-        breakpoint::{SAVES_A_MINUTE, committed, tested},
+        breakpoint::{self, Observed, SAVES_A_MINUTE, TestRun},
         checkpoint,
     },
+    effect::Effect,
     event::CallId,
     model::{Model, moments::SeenBy},
     outside::report,
@@ -41,7 +42,7 @@ fn commit_reported(model: &mut Model, body: &CommitBody, named: Option<String>) 
     let message = body.commit_message.as_deref().unwrap_or_default();
     let branch = body.branch.as_deref();
     let made = Made::from_report(&body.commit_sha, branch, message, body.files_changed);
-    let saved = committed(model, &made);
+    let saved = breakpoint::take_in(model, Observed::Commit(made));
     NotedReply {
         commit: body
             .commit_sha
@@ -75,14 +76,14 @@ fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> 
         passing,
     };
     model.draft.tests_reported(&run, again);
-    let saved = tested(
-        model,
-        SeenBy::Report,
+    let run = TestRun {
+        by: SeenBy::Report,
         total,
-        &command,
-        body.duration_seconds,
-        failing,
-    );
+        seconds: body.duration_seconds,
+        failing: failing.to_vec(),
+        command,
+    };
+    let saved = breakpoint::take_in(model, Observed::Tests(run));
     NotedReply {
         tests_passed: Some(body.passed),
         ..noted_reply(model, saved, named)
@@ -125,7 +126,10 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
     let usage = report::usage(model, query);
     let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
-    let id = checkpoint::auto_saved(model, tags, &known);
+    let mut checkpoint = checkpoint::snapshot(model, tags);
+    checkpoint::add_known(model, &mut checkpoint, &known);
+    let id = checkpoint.id;
+    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
     let reply = SaveReply {
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),

@@ -120,7 +120,7 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
         return replaced(model);
     }
     model.session.compaction_announced(automatic, model.now);
-    checkpoint::before_compaction(model);
+    checkpoint::save(model, checkpoint::before_compaction());
 }
 
 /// Requests the reboot that takes the place of a compaction that was held back.

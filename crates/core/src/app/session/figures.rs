@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     config::{Config, GuardConfig},
     guard::{
-        Crossing, GuardSettings, Reading, Source,
+        Advice, Crossing, GuardSettings, Reading, Source,
         threshold::{Threshold, Thresholds},
     },
     lineage::Cause,
@@ -123,12 +123,16 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
         if !(is_brought_back(model) && model.session.agent.turns == 0) {
             model.info(crossed_words(&crossing));
         }
-        saved = checkpoint::at_line(model, &crossing);
+        saved = crossing.figure.advice != Advice::None;
+        if saved {
+            let tokens = format!("tokens-{}", crossing.figure.used.0);
+            checkpoint::save(model, vec![checkpoint::AUTO_SAVE.to_owned(), tokens]);
+        }
         summary::on(model, SummaryEvent::LineCrossed(crossing.figure.level));
     }
     // A line that was crossed just now has saved everything already.
     if model.session.comes_near_client_limit(model.now) && !saved {
-        checkpoint::before_compaction(model);
+        checkpoint::save(model, checkpoint::before_compaction());
     }
 }
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::{api::wire::AgentState, lineage::Cause};
 use pitstop_agent::{Background, Failure, ToolCall, ToolOutput};
-use pitstop_handoff::breakpoint::test_run::Shell;
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -174,18 +173,9 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         let read = model.draft.notes.agent_wrote();
         model.emit(read);
     }
-    let Some(command) = &call.command else {
-        return breakpoint::tool_finished(model, call, "", &[]);
-    };
-    let printed = format!("{}\n{}", output.stdout, output.stderr);
-    let directory = model.draft.moments.directory_of(call);
-    let shell = Shell {
-        command: Some(command),
-        directory: directory.as_deref(),
-        failed: output.failed,
-    };
-    let outcomes = shell.recognise_runs(&printed);
-    breakpoint::tool_finished(model, call, &printed, &outcomes);
+    for observed in model.draft.tool_finished(call, output, model.now) {
+        breakpoint::take_in(model, observed);
+    }
 }
 
 pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: &str) {

@@ -264,7 +264,10 @@ pub fn act(model: &mut Model, action: Action) {
             let effects = model.view.copy.toggle(read);
             model.emit_all(effects);
         }
-        Action::Checkpoint => checkpoint::by_key(model),
+        Action::Checkpoint => {
+            checkpoint::save(model, vec![checkpoint::MANUAL.to_owned()]);
+            model.info("checkpoint saved");
+        }
         Action::Undo => show_refusal(reboot::undo(model), model),
         Action::EditExternally => {
             leave_editors(model);
