@@ -34,6 +34,7 @@ pub use session::{
 };
 pub use view::{external, focus, history, input, layout, reading, tour};
 
+use crate::api::wire::Reply;
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
@@ -111,15 +112,20 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     settle(model);
     carried::watch(model);
     model.session.note_work(model.now);
-    tour::go_on(model);
+    model.view.tour = tour::next(model);
     metrics::note(model, before);
-    activity::log_change(model, state);
-    permission::settle(model);
+    if let Some(said) = activity::change_words(model, state) {
+        model.view.log(&said, false, model.now.wall);
+    }
+    if let Some(call) = model.session.release_permission() {
+        model.answer(call, Reply::Accepted);
+    }
     needs::after(model);
     // What was shown in the footer just now is taken down again later.
     let newest = model.view.notices.back();
     if newest.is_some_and(|notice| notice.at == at) {
-        model.emit_all(control::notice_timer(model));
+        let timer = model.view.notice_timer(at);
+        model.emit_all(timer);
     }
     let mut effects = model.take_effects();
     autopilot::publish(model, &mut effects);
@@ -191,7 +197,9 @@ fn answer(model: &mut Model, event: Event) {
         Event::Store(StoreEvent::HistoryFound { text, found }) => {
             model.view.history.take_found(&text, found).carry_out(model);
         }
-        Event::Store(StoreEvent::ErrorChanged(error)) => control::store_error(model, error),
+        Event::Store(StoreEvent::ErrorChanged(error)) => {
+            model.outside.store_changed(error).carry_out(model);
+        }
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
         Event::PermissionAsked { call, request } => permission::asked(model, call, *request),
@@ -213,7 +221,7 @@ fn pane(model: &mut Model, event: PaneEvent) {
         } => process::spawned(model, iteration, process, new_ids),
         PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
         PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
-        PaneEvent::Suspended => suspend::seen(model),
+        PaneEvent::Suspended => model.session.agent.suspended().carry_out(model),
         PaneEvent::Continued => _ = suspend::continued(model),
         PaneEvent::Screen(fact) => control::screen_fact(model, fact),
         PaneEvent::PasteModeSet { .. }
@@ -339,7 +347,10 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),
         TimerId::RunClock => autopilot::clock(model),
         TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
-        TimerId::Notice => control::expire_notices(model),
+        TimerId::Notice => {
+            let timer = model.view.expire_notices(model.now);
+            model.emit_all(timer);
+        }
         TimerId::Moment => {
             let left = model.view.expire_card(model.now);
             model.emit_all(moment::next_timer(left, &model.reboot));

@@ -93,7 +93,9 @@ pub(super) fn after(model: &mut Model) {
     let settled = model.outside.needs_found(needs).into_iter();
     effects.extend(settled.map(|need| Effect::Settled(Box::new(need))));
     model.emit_all(effects);
-    host_output::retitle(model);
+    let title = host_output::title(model);
+    let renamed = model.view.retitle(title);
+    model.emit_all(renamed);
 }
 
 impl Reboot {

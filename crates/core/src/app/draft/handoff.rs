@@ -129,6 +129,11 @@ impl HandoffDraft {
         kept
     }
 
+    /// Keeps what is being edited, and leaves the editors.
+    pub(in crate::app) fn leave_editors(&mut self, now: At) -> Consequences {
+        self.finish_edit().then(self.notes.finish_edit(now))
+    }
+
     /// Keeps a text, which was `base` before, as the message in the human's own words, below the marker and its blank lines, which
     /// are not edited.
     pub(in crate::app) fn take_text(&mut self, base: &str, text: &str) -> Consequences {

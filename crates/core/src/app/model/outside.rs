@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{api::wire::NeedKind, lineage::EndReason};
+use crate::{api::wire::NeedKind, app::consequences::Consequences, lineage::EndReason};
 
 use super::{counters::Counters, needs::Need};
 
@@ -50,6 +50,20 @@ impl Outside {
     #[must_use]
     pub const fn quitting(&self) -> Option<Quitting> {
         self.quitting
+    }
+
+    /// Takes note that the store cannot be used any more, or can again.
+    pub(in crate::app) fn store_changed(&mut self, error: Option<String>) -> Consequences {
+        let mut follows = Consequences::default();
+        match &error {
+            Some(why) => follows.error(format!("history is kept in memory: {why}")),
+            None if self.store_error.is_some() => {
+                follows.info("the database works again: what waited in memory is written");
+            }
+            None => {}
+        }
+        self.store_error = error;
+        follows
     }
 
     /// Begins to quit with this exit code, for this reason.

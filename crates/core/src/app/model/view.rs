@@ -23,6 +23,9 @@ use super::{
 /// The number of messages that are kept: a day of work.
 const LOGGED: usize = 500;
 
+/// The time that a line stays in the footer.
+pub(in crate::app) const NOTICE_TIME: Duration = Duration::from_secs(8);
+
 /// The number of lines that the footer keeps.
 const NOTICED: usize = 50;
 
@@ -366,9 +369,32 @@ impl View {
         self.notices.retain(|notice| notice.text != text);
     }
 
-    /// Takes the lines of the footer down that were there for this time.
-    pub(in crate::app) fn expire_notices(&mut self, now: At, after: Duration) {
-        self.notices.retain(|notice| now.since(notice.at) < after);
+    /// Takes the lines of the footer down whose time is over; returns the timer for the next one. No one has seen them behind an
+    /// editor: once it is left they stay for their time.
+    pub(in crate::app) fn expire_notices(&mut self, now: At) -> Option<Effect> {
+        if self.external.is_some() {
+            return None;
+        }
+        self.notices
+            .retain(|notice| now.since(notice.at) < NOTICE_TIME);
+        self.notice_timer(now)
+    }
+
+    /// Returns the timer for the line of the footer that goes next.
+    pub(in crate::app) fn notice_timer(&self, now: At) -> Option<Effect> {
+        let notice = self.notices.front()?;
+        let left = NOTICE_TIME.saturating_sub(now.since(notice.at));
+        let left = left + Duration::from_millis(10);
+        Some(Effect::SetTimer(TimerId::Notice, left))
+    }
+
+    /// Returns the order to name the host terminal's window so, if its title has changed.
+    pub(in crate::app) fn retitle(&mut self, title: String) -> Option<Effect> {
+        if self.host_title == title {
+            return None;
+        }
+        self.host_title.clone_from(&title);
+        Some(Effect::HostTitle(title))
     }
 
     /// Shows what a reboot has brought. Returns the timer that takes it down.

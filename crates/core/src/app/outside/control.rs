@@ -29,10 +29,8 @@ use crate::app::{
     session::{agent, figures::guard_settings, host_output, permission, prompt},
 };
 
-/// The time that a notice stays in the footer.
-pub const NOTICE_TIME: Duration = Duration::from_secs(8);
-
-/// Carries out an order of someone with the control token, and answers it.
+/// Carries out an order of someone with the control token, and answers it. One that was given from afar, by a device, is noted in the
+/// message log, and in the record of the reboot that it approves.
 pub fn asked(model: &mut Model, call: CallId, control: Control) {
     let (device, control) = match control {
         Control::From(device, control) => (Some(device), *control),
@@ -45,7 +43,17 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
         control => carry_out(model, control, device.as_deref().unwrap_or("ctl")),
     };
     if let Some(device) = &device {
-        given_from(model, device, &order, &done);
+        let refused = match &done {
+            Ok(()) => String::new(),
+            Err(why) => format!(", refused: {why}"),
+        };
+        let said = format!("{} from {device}{refused}", order.name());
+        tracing::info!(device, order = order.name(), refused, "an order from afar");
+        model.view.log(&said, done.is_err(), model.now.wall);
+        let approves = matches!(order, Control::Approve | Control::ApproveAs(_));
+        if approves && done.is_ok() {
+            model.reboot.on(AttemptEvent::ApprovedFrom(device));
+        }
     }
     let outcome = if device.is_some() {
         outcome::from_afar
@@ -61,24 +69,8 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
     model.answer(call, reply);
 }
 
-/// Notes an order that was given from afar, by this device: in the message log, and in the record of the reboot that it approves.
-fn given_from(model: &mut Model, device: &str, order: &Control, done: &Result<(), Refusal>) {
-    let refused = match done {
-        Ok(()) => String::new(),
-        Err(why) => format!(", refused: {why}"),
-    };
-    let said = format!("{} from {device}{refused}", order.name());
-    tracing::info!(device, order = order.name(), refused, "an order from afar");
-    let now = model.now.wall;
-    model.view.log(&said, done.is_err(), now);
-    let approves = matches!(order, Control::Approve | Control::ApproveAs(_));
-    if approves && done.is_ok() {
-        model.reboot.on(AttemptEvent::ApprovedFrom(device));
-    }
-}
-
-/// Approves the reboot as the person has read it, or with their own text.
-fn approve_as(model: &mut Model, body: &ApproveBody) -> Result<(), Refusal> {
+/// Returns the text in place of the handoff with which a person approves the reboot, if it is not as they have read it.
+fn approved_text(model: &Model, body: &ApproveBody) -> Result<Option<String>, Refusal> {
     if is_editing(model) {
         return Err(Refusal::EditedAtTheDesk);
     }
@@ -86,30 +78,37 @@ fn approve_as(model: &mut Model, body: &ApproveBody) -> Result<(), Refusal> {
     if body.revision.as_ref().is_some_and(|read| *read != shown) {
         return Err(Refusal::OtherRevision);
     }
-    if let Some(text) = &body.handoff {
-        if !is_under_review(model) {
-            return Err(Refusal::NothingToApprove);
-        }
-        let text = clean::text(text);
-        let base = model.draft.handoff.editable().to_owned();
-        let text = text.trim_start_matches('\n');
-        model.draft.take_text(&base, text).carry_out(model);
+    let Some(text) = &body.handoff else {
+        return Ok(None);
+    };
+    if !is_under_review(model) {
+        return Err(Refusal::NothingToApprove);
     }
-    reboot::approve(model, Approval::Person)
+    let text = clean::text(text);
+    Ok(Some(text.trim_start_matches('\n').to_owned()))
 }
 
 fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusal> {
     match control {
-        Control::Reboot => {
-            let done = reboot::request(model, Cause::Ctl, true);
-            approved_if_unattended(model, done)
-        }
-        Control::RebootBy(way) => {
-            let done = reboot::request_by(model, way);
-            approved_if_unattended(model, done)
+        Control::Reboot | Control::RebootBy(_) => {
+            match control {
+                Control::RebootBy(way) => reboot::request_by(model, way),
+                _ => reboot::request(model, Cause::Ctl, true),
+            }?;
+            // Where no one can look at the review, who asks for it approves it.
+            if is_unattended(model) {
+                let _ = reboot::approve(model, Approval::Person);
+            }
+            Ok(())
         }
         Control::Approve => reboot::approve(model, Approval::Person),
-        Control::ApproveAs(body) => approve_as(model, &body),
+        Control::ApproveAs(body) => {
+            if let Some(text) = approved_text(model, &body)? {
+                let base = model.draft.handoff.editable().to_owned();
+                model.draft.take_text(&base, &text).carry_out(model);
+            }
+            reboot::approve(model, Approval::Person)
+        }
         Control::Permission(body) => permission::decide(model, &body),
         // One of these is never inside another, and both are dealt with before.
         Control::From(..) | Control::Save(_) => Ok(()),
@@ -152,15 +151,6 @@ fn says_not_now(model: &Model) -> Option<Block> {
     blocks.into_iter().find(|block| *block != Block::Editor)
 }
 
-/// Approves a reboot that a script has asked for, where no one can look at the review.
-fn approved_if_unattended(model: &mut Model, asked: Result<(), Refusal>) -> Result<(), Refusal> {
-    asked?;
-    if is_unattended(model) {
-        let _ = reboot::approve(model, Approval::Person);
-    }
-    Ok(())
-}
-
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second call leaves at once.
 pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     if let Some(signal) = signal {
@@ -184,54 +174,45 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     leave(model, code, reason, urgent);
 }
 
-/// Handles the quit key: asks where there is something to lose: a turn, a run, an unsent prompt, a note that is not saved.
-pub fn quit_key(model: &mut Model) {
+/// Reports whether a person is asked before the supervisor is left by the quit key, because there is something to lose: a turn, a run,
+/// an unsent prompt, a note that is not saved.
+pub(in crate::app) fn asks_before_quit(model: &Model) -> bool {
     let open = matches!(
         model.session.agent.state,
         AgentState::Busy | AgentState::Dialog | AgentState::Unknown
     );
     let busy = open || !model.session.agent.background.tasks.is_empty();
-    let runs = model
-        .autopilot
-        .as_ref()
-        .is_some_and(|run| !run.pilot.is_over());
-    if (busy || runs || model.session.agent.has_draft() || model.draft.notes.unsaved().is_some())
+    let run = model.autopilot.as_ref();
+    let runs = run.is_some_and(|run| !run.pilot.is_over());
+    (busy || runs || model.session.agent.has_draft() || model.draft.notes.unsaved().is_some())
         && model.outside.quitting().is_none()
         && model.view.overlay != Some(Overlay::Quit)
-    {
-        return model.view.open(Overlay::Quit);
-    }
-    quit(model, 0, None);
 }
 
-/// Switches to the next mode: manual → ask → auto → manual.
-pub fn next_mode(model: &mut Model) {
-    model.reboot.go_to_next_mode();
-    model.info(match model.reboot.mode {
+/// Returns what a mode means, for a person who has switched to it.
+pub(in crate::app) const fn mode_words(mode: RebootMode) -> &'static str {
+    match mode {
         RebootMode::Manual => "manual: a reboot only by key",
         RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
         RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
-    });
-}
-
-/// Takes note that the store cannot be used any more, or can again.
-pub fn store_error(model: &mut Model, error: Option<String>) {
-    match &error {
-        Some(why) => model.error(format!("history is kept in memory: {why}")),
-        None if model.outside.store_error.is_some() => {
-            model.info("the database works again: what waited in memory is written");
-        }
-        None => {}
     }
-    model.outside.store_error = error;
 }
 
 /// Handles something that the emulator saw and that is no cell.
 pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
     match fact {
         ScreenFact::Title(title) => agent::title_changed(model, title),
-        ScreenFact::Bell | ScreenFact::Notification { .. } => host_output::called(model, fact),
-        ScreenFact::Progress(progress) => host_output::progressed(model, progress),
+        ScreenFact::Bell | ScreenFact::Notification { .. } => {
+            let asked = host_output::has_called(model);
+            let wanted = model.config.ui.notifications;
+            let passed_on = model.session.called(fact, wanted, asked, model.now);
+            passed_on.carry_out(model);
+        }
+        ScreenFact::Progress(progress) => {
+            let wanted = model.config.ui.notifications;
+            let shown = model.session.agent.progressed(progress, wanted);
+            model.emit_all(shown);
+        }
         ScreenFact::ClipboardStore(text) => {
             let allowed = match model.config.ui.clipboard {
                 ClipboardPolicy::Allow => true,
@@ -268,25 +249,6 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     let files = &model.config.handoff.include_files;
     let reads = handoff::read_files(&model.draft, files);
     model.emit(reads);
-}
-
-/// Takes notices down whose time is over.
-pub fn expire_notices(model: &mut Model) {
-    if model.view.external.is_some() {
-        // No one has seen them behind the editor; once it is left they stay for their time.
-        return;
-    }
-    model.view.expire_notices(model.now, NOTICE_TIME);
-    model.emit_all(notice_timer(model));
-}
-
-/// Returns the timer for the notice that goes next.
-#[must_use]
-pub fn notice_timer(model: &Model) -> Option<Effect> {
-    let notice = model.view.notices.front()?;
-    let left = NOTICE_TIME.saturating_sub(model.now.since(notice.at));
-    let left = left + Duration::from_millis(10);
-    Some(Effect::SetTimer(TimerId::Notice, left))
 }
 
 /// Returns the timer for the age of the figure on the screen: by the second while it is young, then by the minute, so that an idle

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::app::{
     draft::{
-        checkpoint, handoff,
+        carried, checkpoint, handoff,
         record::save_iteration,
         summary::{self, SummaryEvent},
     },

@@ -33,14 +33,9 @@ use crate::app::{
     event::TimerId,
     facts::{agent_reason, limit_reset},
     model::{
-        Model,
-        activity::{Question, TitleState},
-        agent::AgentView,
-        session::Session,
-        submission::SubmissionEvent,
+        Model, activity::Question, agent::AgentView, session::Session, submission::SubmissionEvent,
     },
     reboot::submit,
-    session::turn,
 };
 
 /// The time that title and prompt box must be unchanged before they are believed over the hooks.
@@ -71,8 +66,8 @@ pub fn phrase(model: &Model) -> String {
     }
 }
 
-/// Keeps in the message log that the agent has come to a state in which a person may be needed, and the reason.
-pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
+/// Returns the line of the message log for an agent that has come from this state to one in which a person may be needed.
+pub(in crate::app) fn change_words(model: &Model, before: AgentState) -> Option<String> {
     let state = model.session.agent.state;
     let notable = matches!(
         state,
@@ -83,14 +78,11 @@ pub(in crate::app) fn log_change(model: &mut Model, before: AgentState) {
             | AgentState::Exited
     );
     if state == before || !notable {
-        return;
+        return None;
     }
-    let said = match agent_reason(model).filter(|_| state != AgentState::Limit) {
-        Some(reason) => format!("agent: {}: {reason}", phrase(model)),
-        None => format!("agent: {}", phrase(model)),
-    };
-    let now = model.now.wall;
-    model.view.log(&said, false, now);
+    let reason = agent_reason(model).filter(|_| state != AgentState::Limit);
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    Some(format!("agent: {}{reason}", phrase(model)))
 }
 
 impl AgentView {
@@ -225,17 +217,6 @@ impl Session {
             effects.push(Effect::SetTimer(TimerId::Calm(self.calm_epoch), time));
         }
     }
-}
-
-/// Handles a change of the title.
-pub fn title_changed(model: &mut Model) {
-    let title = TitleState::of(&model.session.title);
-    if title == model.session.agent.activity.title {
-        return;
-    }
-    model.session.agent.activity.title = title;
-    turn::settle_stop(model);
-    model.session.look_again(&mut model.scratch.effects);
 }
 
 /// Handles a change of the prompt box.

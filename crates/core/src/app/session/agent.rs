@@ -14,17 +14,17 @@ use crate::app::{
     },
     effect::Effect,
     event::TranscriptFacts,
-    model::{Model, attempt::AttemptEvent},
+    model::{Model, activity::TitleState, attempt::AttemptEvent},
     reboot::{
         self,
         in_place::{self, ReplaceEvent},
         trim::{self, SurveyEvent},
     },
     session::{
-        activity, compaction, daemon,
+        compaction, daemon,
         figures::{compacted, figures_changed, observe, report_taken},
         hookless, human, rewind,
-        turn::{prompted, stop_reported, tool_finished, turn_failed},
+        turn::{prompted, settle_stop, stop_reported, tool_finished, turn_failed},
     },
 };
 
@@ -185,7 +185,11 @@ pub fn title_changed(model: &mut Model, title: String) {
         model.view.withdraw_notice(AGENT_VIEW);
     }
     model.session.agent.listing = listing;
-    activity::title_changed(model);
+    let title = TitleState::of(&model.session.title);
+    if std::mem::replace(&mut model.session.agent.activity.title, title) != title {
+        settle_stop(model);
+        model.session.look_again(&mut model.scratch.effects);
+    }
 }
 
 fn started(model: &mut Model, name: Option<String>, source: &StartSource) {

@@ -5,15 +5,20 @@ use std::time::Duration;
 use crate::{api::wire::NeedKind, config::Notifications};
 use pitstop_terminal::screen::{Progress, ScreenFact};
 
-use crate::app::{effect::Effect, facts::deciding_figure, model::Model};
-use pitstop_base::format::percent;
+use crate::app::{
+    consequences::Consequences,
+    effect::Effect,
+    facts::deciding_figure,
+    model::{AgentView, Model, session::Session},
+};
+use pitstop_base::{clock::At, format::percent};
 
 /// The shortest time between two calls for a person: a program in a loop must not drive anybody mad.
 const CALL_GAP: Duration = Duration::from_secs(2);
 
 /// Returns the title for the host terminal's tab: how full the window is, whether a person is needed, the project, and the agent's
 /// own title: `89 % ! repo · ✳ Tests`.
-fn title(model: &Model) -> String {
+pub(in crate::app) fn title(model: &Model) -> String {
     let figure = deciding_figure(model).map(|one| format!("{} % ", percent(one.percent)));
     let needs = model
         .outside
@@ -36,60 +41,57 @@ fn title(model: &Model) -> String {
     format!("{}{mark}{project}{own}", figure.unwrap_or_default())
 }
 
-/// Names the host terminal's window again if its title has changed.
-pub fn retitle(model: &mut Model) {
-    let title = title(model);
-    if model.view.host_title != title {
-        model.view.host_title.clone_from(&title);
-        model.emit(Effect::HostTitle(title));
-    }
-}
-
-/// Passes on the agent's bell or notification.
-pub fn called(model: &mut Model, fact: ScreenFact) {
-    let said = match fact {
-        ScreenFact::Notification { title, body } => Some((title, body)),
-        _ => None,
-    };
-    if let Some((title, body)) = &said {
-        let both = [title, body].into_iter().filter(|part| !part.is_empty());
-        let text = both.cloned().collect::<Vec<_>>().join(": ");
-        model.info(format!("the agent says: {text}"));
-    }
-    // A person was called to its question already.
+/// Reports whether a person was called to the agent's question already.
+pub(in crate::app) fn has_called(model: &Model) -> bool {
     let mut needs = model.outside.needs().iter();
-    if needs
-        .any(|need| matches!(need.kind, NeedKind::Permission | NeedKind::Question) && need.called)
-    {
-        return;
-    }
-    let wanted = model.config.ui.notifications;
-    let last = model.session.called_at;
-    let recently = last.is_some_and(|last| model.now.since(last) < CALL_GAP);
-    if wanted == Notifications::Off || recently {
-        return;
-    }
-    model.session.called_at = Some(model.now);
-    model.emit(match (said, wanted) {
-        (Some((title, body)), Notifications::Desktop) => Effect::Notify { title, body },
-        _ => Effect::Bell,
-    });
+    needs.any(|need| matches!(need.kind, NeedKind::Permission | NeedKind::Question) && need.called)
 }
 
-/// Passes on the progress that the agent shows.
-pub fn progressed(model: &mut Model, progress: Progress) {
-    let shown = Some(progress).filter(|progress| *progress != Progress::None);
-    if std::mem::replace(&mut model.session.agent.progress, shown) == shown
-        || model.config.ui.notifications == Notifications::Off
-    {
-        return;
+impl Session {
+    /// Passes on the agent's bell or notification as this is wanted, unless a person was called to its question already.
+    pub(in crate::app) fn called(
+        &mut self,
+        fact: ScreenFact,
+        wanted: Notifications,
+        has_called: bool,
+        now: At,
+    ) -> Consequences {
+        let mut follows = Consequences::default();
+        let said = match fact {
+            ScreenFact::Notification { title, body } => Some((title, body)),
+            _ => None,
+        };
+        if let Some((title, body)) = &said {
+            let both = [title, body].into_iter().filter(|part| !part.is_empty());
+            let text = both.cloned().collect::<Vec<_>>().join(": ");
+            follows.info(format!("the agent says: {text}"));
+        }
+        let recently = self
+            .called_at
+            .is_some_and(|last| now.since(last) < CALL_GAP);
+        if has_called || wanted == Notifications::Off || recently {
+            return follows;
+        }
+        self.called_at = Some(now);
+        follows.emit(match (said, wanted) {
+            (Some((title, body)), Notifications::Desktop) => Effect::Notify { title, body },
+            _ => Effect::Bell,
+        });
+        follows
     }
-    model.emit(Effect::HostProgress(progress));
 }
 
-/// Takes down what a dead agent left on the host terminal.
-pub fn ended(model: &mut Model) {
-    progressed(model, Progress::None);
+impl AgentView {
+    /// Passes on the progress that the agent shows, as this is wanted.
+    pub(in crate::app) fn progressed(
+        &mut self,
+        progress: Progress,
+        wanted: Notifications,
+    ) -> Option<Effect> {
+        let shown = Some(progress).filter(|progress| *progress != Progress::None);
+        let is_new = std::mem::replace(&mut self.progress, shown) != shown;
+        (is_new && wanted != Notifications::Off).then_some(Effect::HostProgress(progress))
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,9 @@ pub fn asked(model: &mut Model, call: Option<CallId>, request: PermissionRequest
     agent::said(model, opened);
     let question = model.session.agent.activity.question.as_mut();
     let Some(question) = question.filter(|_| request.session == session) else {
-        release(model, call);
+        if let Some(call) = call {
+            model.answer(call, Reply::Accepted);
+        }
         return;
     };
     let may_wait = request.is_plain && request.whole && !request.by_subagent;
@@ -34,13 +36,9 @@ pub fn asked(model: &mut Model, call: Option<CallId>, request: PermissionRequest
         call: waits,
     });
     model.session.held_permission = waits;
-    release(model, before.and_then(|one| one.call));
-    release(model, call.filter(|_| !may_wait));
-}
-
-/// Lets a hook go that is not waited for: the agent goes its own way.
-fn release(model: &mut Model, call: Option<CallId>) {
-    if let Some(call) = call {
+    // A hook that is not waited for goes its own way.
+    let gone = [before.and_then(|one| one.call), call.filter(|_| !may_wait)];
+    for call in gone.into_iter().flatten() {
         model.answer(call, Reply::Accepted);
     }
 }
@@ -55,6 +53,13 @@ impl Session {
             permission.call = None;
         }
         self.held_permission.take_if(|held| *held == call);
+    }
+
+    /// Lets the hook go whose question is not open any more.
+    pub(in crate::app) fn release_permission(&mut self) -> Option<CallId> {
+        let question = self.agent.activity.question.as_ref();
+        let waits = question.and_then(|one| one.permission.as_ref()?.call);
+        self.held_permission.take_if(|held| waits != Some(*held))
     }
 }
 
@@ -80,16 +85,4 @@ pub fn decide(model: &mut Model, body: &PermissionBody) -> Result<(), Refusal> {
     };
     model.info(format!("{tool} was {what} from afar"));
     Ok(())
-}
-
-/// Lets the hook go whose question is not open any more.
-pub fn settle(model: &mut Model) {
-    let question = model.session.agent.activity.question.as_ref();
-    let waits = question.and_then(|one| one.permission.as_ref()?.call);
-    if let Some(call) = model.session.held_permission
-        && waits != Some(call)
-    {
-        model.session.held_permission = None;
-        release(model, Some(call));
-    }
 }

@@ -5,6 +5,7 @@ use crate::{
     lineage::{EndReason, IterationId, ProcessStamp},
 };
 use pitstop_agent::claude::prompt_box::may_have_ended_it;
+use pitstop_terminal::screen::Progress;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
@@ -18,7 +19,7 @@ use crate::app::{
         self,
         iteration::{close_iteration, note_end},
     },
-    session::{daemon, host_output},
+    session::daemon,
 };
 
 /// Takes note that the agent's process runs.
@@ -102,7 +103,10 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     keep_unsent(model, exit, was_ending);
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
-    host_output::ended(model);
+    // What a dead agent left on the host terminal is taken down.
+    let wanted = model.config.ui.notifications;
+    let ended = model.session.agent.progressed(Progress::None, wanted);
+    model.emit_all(ended);
     let attempt = model.reboot.attempt.as_ref();
     let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
     let reason = if let Some(quitting) = model.outside.quitting() {

@@ -3,19 +3,24 @@
 
 use crate::api::wire::AgentState;
 
-use crate::app::{effect::Effect, model::Model};
+use crate::app::{
+    consequences::Consequences,
+    model::{AgentView, Model},
+};
 
 /// The notice that is shown while the agent is suspended.
 const SUSPENDED: &str = "the agent is suspended: any key continues it";
 
-/// Takes in that the agent does not go on.
-pub fn seen(model: &mut Model) {
-    let agent = &mut model.session.agent;
-    if agent.state == AgentState::Exited || agent.suspended.is_some() {
-        return;
+impl AgentView {
+    /// Takes in that the agent does not go on.
+    pub(in crate::app) fn suspended(&mut self) -> Consequences {
+        let mut follows = Consequences::default();
+        if self.state != AgentState::Exited && self.suspended.is_none() {
+            self.suspended = Some(std::mem::replace(&mut self.state, AgentState::Unknown));
+            follows.error(SUSPENDED);
+        }
+        follows
     }
-    agent.suspended = Some(std::mem::replace(&mut agent.state, AgentState::Unknown));
-    model.error(SUSPENDED);
 }
 
 /// Takes in that the agent goes on. Returns false if it was not suspended.
@@ -29,13 +34,4 @@ pub fn continued(model: &mut Model) -> bool {
     model.view.withdraw_notice(SUSPENDED);
     model.note("the agent is continued");
     true
-}
-
-/// Continues a suspended agent for something that a person has typed, which is not passed on. Returns false if it is not suspended.
-pub fn continue_agent(model: &mut Model) -> bool {
-    let suspended = continued(model);
-    if suspended {
-        model.emit(Effect::ContinueAgent);
-    }
-    suspended
 }

@@ -10,7 +10,7 @@ use crate::api::{
         TestBody,
     },
 };
-use crate::app::{changes::ModelSnapshot, control::NOTICE_TIME, event::TranscriptFacts};
+use crate::app::{changes::ModelSnapshot, event::TranscriptFacts, model::view::NOTICE_TIME};
 use crate::lineage::Cause;
 use pitstop_agent::bridge::{Caller, Tool};
 

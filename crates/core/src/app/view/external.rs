@@ -10,8 +10,8 @@ use crate::app::{
     model::{Focus, Model, Overlay, external::External},
 };
 
-/// Opens the document that has the focus, or the message under review.
-pub fn open(model: &mut Model) {
+/// Returns the document that has the focus, or the message under review, to be lent to the editor, and the order to open it.
+pub(in crate::app) fn lend(model: &Model) -> (External, Effect) {
     let reviewing = model.view.overlay == Some(Overlay::Review);
     let (document, text) = if reviewing || model.view.focus == Focus::Handoff {
         let text = model.draft.handoff.current().body().to_owned();
@@ -19,12 +19,12 @@ pub fn open(model: &mut Model) {
     } else {
         (Document::Scratchpad, model.draft.notes.text().to_owned())
     };
-    model.view.external = Some(External {
+    let lent = External {
         document,
         base: text.clone(),
         iteration: model.session.iteration(),
-    });
-    model.emit(Effect::OpenEditor { document, text });
+    };
+    (lent, Effect::OpenEditor { document, text })
 }
 
 /// Takes in the text that the editor was left with, or its failure.

@@ -15,7 +15,7 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
     if model.view.focus == focus {
         return;
     }
-    leave_editors(model);
+    model.draft.leave_editors(model.now).carry_out(model);
     let had_pane = model.view.focus == Focus::Pane;
     model.view.focus = focus;
     let left = model.view.copy.drop_mode();
@@ -25,12 +25,6 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
     }
     // Panels that come into sight may take room from the pane.
     model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-}
-
-/// Keeps what is being edited, and leaves the editors.
-pub(in crate::app) fn leave_editors(model: &mut Model) {
-    model.draft.finish_edit().carry_out(model);
-    model.draft.notes.finish_edit(model.now).carry_out(model);
 }
 
 /// Shows the transcript of an iteration, which was read. Where there is none, copy mode reads what is on the screen.

@@ -30,11 +30,7 @@ use crate::app::{
     },
     refusal::Refusal,
     session::{suspend, turn},
-    view::{
-        editing, external,
-        focus::{leave_editors, set_focus},
-        layout, mouse,
-    },
+    view::{editing, external, focus::set_focus, layout, mouse},
 };
 
 /// The time after the prefix from which on the keys that can follow are shown: one who knows the key is faster.
@@ -64,7 +60,7 @@ pub fn host(model: &mut Model, event: HostEvent) {
         }
         HostEvent::Left => {
             // What a person does at the keyboard holds reboots back, and no one does it any more.
-            leave_editors(model);
+            model.draft.leave_editors(model.now).carry_out(model);
             model.view.overlay.take_if(|over| *over != Overlay::Exited);
         }
     }
@@ -135,7 +131,17 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
             model.draft.handoff.edit(line);
         }
         Some(Request::EndHandoffEdit) => editing::end(model),
-        Some(Request::PasteHandoff) => paste_handoff(model),
+        // It is there for the human to look at and submit.
+        Some(Request::PasteHandoff) => {
+            let text = model.draft.handoff.current().text.clone();
+            match submit::give(model, &text, Then::Leave(None)) {
+                Ok(()) => {
+                    model.session.agent.prompt_filled();
+                    set_focus(model, Focus::Pane);
+                }
+                Err(why) => model.error(format!("the handoff is not pasted: {why}")),
+            }
+        }
         Some(Request::Quit) => control::quit(model, 0, None),
         Some(Request::Restart) => reboot::restart(model),
         Some(Request::Resume {
@@ -186,8 +192,11 @@ fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
 
 /// Sends a key on to the child and notes that the human types.
 fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
-    if !model.view.has_pane() || suspend::continue_agent(model) {
+    if !model.view.has_pane() {
         return;
+    }
+    if suspend::continued(model) {
+        return model.emit(Effect::ContinueAgent);
     }
     if model.session.agent.state == AgentState::Exited {
         if key.code == KeyCode::Enter {
@@ -195,7 +204,13 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         }
         return;
     }
-    if decides_prompt(model, &key) {
+    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+    let decided = match (key.code, key.modifiers.is_empty()) {
+        (KeyCode::Enter, true) => session.send_prompt(effects),
+        (KeyCode::Esc, true) => session.put_prompt_back(effects),
+        _ => false,
+    };
+    if decided {
         return;
     }
     model.session.agent.typed(&key, model.now);
@@ -214,15 +229,6 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
     if model.reboot.attempt.is_some() {
         turn::wait_for_quiet(model);
-    }
-}
-
-/// Decides about a prompt that is held, if this key does.
-fn decides_prompt(model: &mut Model, key: &KeyEvent) -> bool {
-    match (key.code, key.modifiers.is_empty()) {
-        (KeyCode::Enter, true) => model.session.send_prompt(&mut model.scratch.effects),
-        (KeyCode::Esc, true) => model.session.put_prompt_back(&mut model.scratch.effects),
-        _ => false,
     }
 }
 
@@ -245,12 +251,15 @@ pub fn act(model: &mut Model, action: Action) {
         Action::Handoff => set_focus(model, Focus::Handoff.or_back(model.view.focus)),
         Action::History => set_focus(model, Focus::History.or_back(model.view.focus)),
         Action::Reboot => {
-            leave_editors(model);
+            model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
             show_refusal(reboot::request(model, Cause::Key, true), model);
         }
         Action::Defer => show_refusal(reboot::cancel(model, true), model),
-        Action::Mode => control::next_mode(model),
+        Action::Mode => {
+            model.reboot.go_to_next_mode();
+            model.info(control::mode_words(model.reboot.mode));
+        }
         Action::Pause => show_refusal(autopilot::toggle(model), model),
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
@@ -270,11 +279,14 @@ pub fn act(model: &mut Model, action: Action) {
         }
         Action::Undo => show_refusal(reboot::undo(model), model),
         Action::EditExternally => {
-            leave_editors(model);
-            external::open(model);
+            model.draft.leave_editors(model.now).carry_out(model);
+            let (lent, order) = external::lend(model);
+            model.view.external = Some(lent);
+            model.emit(order);
         }
         Action::Detach => model.emit(Effect::Detach),
-        Action::Quit => control::quit_key(model),
+        Action::Quit if control::asks_before_quit(model) => model.view.open(Overlay::Quit),
+        Action::Quit => control::quit(model, 0, None),
     }
 }
 
@@ -344,18 +356,6 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     }
 }
 
-/// Puts the handoff into the agent's prompt for the human to look at and submit.
-fn paste_handoff(model: &mut Model) {
-    let text = model.draft.handoff.current().text.clone();
-    match submit::give(model, &text, Then::Leave(None)) {
-        Ok(()) => {
-            model.session.agent.prompt_filled();
-            set_focus(model, Focus::Pane);
-        }
-        Err(why) => model.error(format!("the handoff is not pasted: {why}")),
-    }
-}
-
 /// Handles a paste as text, never as keys: it goes to the child, into an editor, or nowhere.
 fn paste(model: &mut Model, piece: HostInput) {
     let in_editor = match (model.view.overlay, model.view.focus) {
@@ -366,7 +366,8 @@ fn paste(model: &mut Model, piece: HostInput) {
     if model.view.has_pane() {
         if model.session.agent.suspended.is_some() {
             // Its last piece continues the agent, or the rest would be passed on without a beginning.
-            if piece == HostInput::PasteEnd && suspend::continue_agent(model) {
+            if piece == HostInput::PasteEnd && suspend::continued(model) {
+                model.emit(Effect::ContinueAgent);
                 model.info("the agent goes on; what was pasted was not passed on: paste it again");
             }
             return;

@@ -10,11 +10,12 @@ pub use crate::app::model::tour::Tour;
 /// The number of steps.
 const STEPS: usize = 5;
 
-/// Goes on to the next step when what the present one asks for was done. What was done before its time counts when its step comes.
-pub(in crate::app) fn go_on(model: &mut Model) {
-    let step = model.view.tour.map(|tour| tour.step);
-    let next = |step| step + usize::from(is_done(model, step));
-    model.view.tour = step.map(next).map(|step| Tour { step });
+/// Returns the tour at its next step if what the present one asks for was done. What was done before its time counts when its step
+/// comes.
+pub(in crate::app) fn next(model: &Model) -> Option<Tour> {
+    let step = model.view.tour?.step;
+    let step = step + usize::from(is_done(model, step));
+    Some(Tour { step })
 }
 
 fn is_done(model: &Model, step: usize) -> bool {
