@@ -201,10 +201,10 @@ impl Store {
         };
         match db.execute(write.statement(), Patience::Full).await {
             Ok(()) => Ok(Written::Durable),
-            Err(DbError::Refused(error)) => Err(StoreError::Refused {
-                what,
-                reason: error.to_string(),
-            }),
+            Err(DbError::Refused(_)) if shared.notice_emptied(&write).await => {
+                Ok(shared.queue_write(write))
+            }
+            Err(DbError::Refused(reason)) => Err(StoreError::Refused { what, reason }),
             Err(error) => {
                 tracing::warn!(%error, "the database takes no writes; they wait in memory");
                 shared.waiting().note_failure(&error);
@@ -293,6 +293,7 @@ impl Shared {
             };
             match db.execute(write.statement(), Patience::Brief).await {
                 Ok(()) => self.waiting().pending.pop(),
+                Err(DbError::Refused(_)) if self.notice_emptied(&write).await => return false,
                 Err(DbError::Refused(error)) => {
                     // It would block all the others for good.
                     tracing::error!(%error, ?write, "the database refused a write that had waited");
@@ -314,7 +315,32 @@ impl Shared {
         let Some(path) = db.removed_file() else {
             return;
         };
-        let reason = format!("{} was removed", path.display());
+        self.make_again(&db, format!("{} was removed", path.display()))
+            .await;
+    }
+
+    /// Gives up connections to a database that refuses `write` because it has lost the runs begun here: it was dropped and created
+    /// again, or restored from an older copy. Returns true if so. The caller holds the turn.
+    async fn notice_emptied(&self, write: &Write) -> bool {
+        let run = self.waiting().begun.last().map(|begun| begun.run.clone());
+        let (Some(db), Some(run)) = (self.db(), run) else {
+            return false;
+        };
+        let emptied = match db.query(read_one_run(&run)).await {
+            // A run can be written again into the database as it is.
+            Ok(found) => found.is_empty() && !matches!(write, Write::Run(_)),
+            // The tables are gone: opening it makes them again.
+            Err(error) => matches!(error, DbError::Refused(_)),
+        };
+        if emptied {
+            let place = self.options.target.place();
+            self.make_again(&db, format!("{place} was emptied")).await;
+        }
+        emptied
+    }
+
+    /// Gives up connections to a database that has lost its records, so that it is opened and filled again.
+    async fn make_again(&self, db: &Db, reason: String) {
         tracing::error!(%reason, "the database is made again");
         self.waiting().begin_again(Some(reason));
         self.set_db(None);
@@ -404,6 +430,13 @@ async fn open_db(options: &StoreOptions) -> Result<OpenedDb, DbError> {
         StoreTarget::Sqlite(path) => Db::open_sqlite(path, options.patience).await,
         #[cfg(feature = "postgres")]
         StoreTarget::Postgres(url) => Db::open_postgres(url, options.patience).await,
+    }
+}
+
+fn read_one_run(run: &RunId) -> db::Statement {
+    db::Statement {
+        sql: "SELECT run_id FROM runs WHERE run_id = $1",
+        binds: vec![db::Bind::Text(Some(run.to_string()))],
     }
 }
 

@@ -150,8 +150,8 @@ pub(super) struct OpenedDb {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DbError {
     /// It refuses, and will refuse again: the statement is at fault.
-    #[error(transparent)]
-    Refused(sqlx::Error),
+    #[error("{0}")]
+    Refused(String),
     /// It cannot now and may be able to later: locked, full, gone.
     #[error("{0}")]
     Unavailable(String),
@@ -165,8 +165,12 @@ pub(super) enum DbError {
 
 impl From<sqlx::Error> for DbError {
     fn from(error: sqlx::Error) -> Self {
-        let code = match &error {
-            sqlx::Error::Database(database) => database.code().unwrap_or_default(),
+        // The display of the whole error adds the lines of the server's own source.
+        let (code, reason) = match &error {
+            sqlx::Error::Database(database) => (
+                database.code().unwrap_or_default(),
+                database.message().to_owned(),
+            ),
             sqlx::Error::PoolTimedOut => {
                 return Self::Unavailable("no connection came about in time".to_owned());
             }
@@ -176,12 +180,12 @@ impl From<sqlx::Error> for DbError {
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
             | sqlx::Error::BeginFailed => return Self::Unavailable(error.to_string()),
-            _ => return Self::Refused(error),
+            _ => return Self::Refused(error.to_string()),
         };
         match code_kind(&code) {
-            CodeKind::Unavailable => Self::Unavailable(error.to_string()),
-            CodeKind::Corrupt => Self::Corrupt(error.to_string()),
-            CodeKind::Refusal => Self::Refused(error),
+            CodeKind::Unavailable => Self::Unavailable(reason),
+            CodeKind::Corrupt => Self::Corrupt(reason),
+            CodeKind::Refusal => Self::Refused(reason),
         }
     }
 }
@@ -206,8 +210,8 @@ fn code_kind(code: &str) -> CodeKind {
         // Connection, transaction rollback, insufficient resources, limits, operator intervention,
         // system error; wrong password and no such database, which an operator can mend.
         const CLASSES: [&str; 8] = ["08", "40", "53", "54", "57", "58", "28", "3D"];
-        // Read-only (a standby), lock not available, internal corruption reported by the server.
-        const CODES: [&str; 4] = ["25006", "55P03", "XX001", "XX002"];
+        // Read-only (a standby), a right that was taken away, lock not available, internal corruption reported by the server.
+        const CODES: [&str; 5] = ["25006", "42501", "55P03", "XX001", "XX002"];
         return if CLASSES.contains(&&code[..2]) || CODES.contains(&code) {
             CodeKind::Unavailable
         } else {
@@ -674,7 +678,7 @@ mod tests {
     fn codes_separate_what_may_pass_from_what_will_not() {
         // Extended codes keep the primary one in their low byte: IOERR_FSYNC, BUSY_SNAPSHOT.
         for code in [
-            "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100",
+            "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100", "42501",
         ] {
             assert_eq!(code_kind(code), CodeKind::Unavailable, "{code}");
         }

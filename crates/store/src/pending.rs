@@ -258,6 +258,13 @@ impl Pending {
     pub(super) fn begin_again(&mut self, runs: Vec<RunRecord>) {
         for run in runs.into_iter().rev() {
             let write = Write::Run(Box::new(run));
+            let older = self
+                .writes
+                .iter()
+                .position(|(old, _)| is_newer_state(&write, old));
+            if let Some((_, size)) = older.and_then(|place| self.writes.remove(place)) {
+                self.bytes -= size;
+            }
             let size = size_of(&write);
             self.writes.push_front((write, size));
             self.bytes += size;

@@ -193,37 +193,92 @@ impl Store {
 mod tests {
     use std::path::Path;
 
-    use pitstop_core::lineage::{ProcessStamp, Project};
+    use pitstop_core::lineage::{Lineage, ProcessStamp, Project};
+    use sqlx::ConnectOptions as _;
 
     use super::*;
     use crate::{HistoryOf, StoreOptions, StoreTarget};
 
-    #[tokio::test]
-    async fn a_run_is_known_by_the_task_that_it_has_by_now() {
-        let state = tempfile::tempdir().expect("a directory");
-        let target = StoreTarget::new(None, state.path()).expect("a target");
+    async fn open(state: &Path) -> Store {
+        let target = StoreTarget::new(None, state).expect("a target");
         let store = Store::open(StoreOptions::new(target)).await;
-        let store = store.expect("a store").store;
-        let project = Project::new(Path::new("/home/ada/tide"), "here");
-        let record = RunRecord {
+        store.expect("a store").store
+    }
+
+    fn record(task: &str) -> RunRecord {
+        RunRecord {
             run: RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]),
-            project: project.clone(),
+            project: Project::new(Path::new("/home/ada/tide"), "here"),
             process: ProcessStamp {
                 pid: 1,
                 start_time: "1".to_owned(),
             },
             agent: "claude".to_owned(),
             version: "1".to_owned(),
-            task: Some("build a boat".to_owned()),
+            task: Some(task.to_owned()),
             started_at: DateTime::UNIX_EPOCH,
             ended_at: None,
             end_reason: None,
-        };
+        }
+    }
+
+    fn first_iteration(run: &RunId) -> Iteration {
+        let mut lineage = Lineage::new(run.clone());
+        lineage
+            .open(None, None, DateTime::UNIX_EPOCH)
+            .expect("a chain without an open iteration");
+        lineage
+            .get(IterationId::FIRST)
+            .expect("an iteration")
+            .clone()
+    }
+
+    #[tokio::test]
+    async fn a_database_that_lost_its_records_is_filled_again() {
+        for harm in ["DELETE FROM runs", "DROP TABLE pitstop_schema"] {
+            let state = tempfile::tempdir().expect("a directory");
+            let store = open(state.path()).await;
+            let record = record("build a boat");
+            let _written = store.begin_run(&record).await.expect("it is written");
+            let file = store.file().expect("a file");
+            let options = sqlx::sqlite::SqliteConnectOptions::new().filename(file);
+            let mut other = options.connect().await.expect("a connection");
+            if harm.starts_with("DROP") {
+                let tables = "carried metrics agents journal iterations runs checkpoints";
+                for table in tables.split(' ') {
+                    let drop = sqlx::AssertSqlSafe(format!("DROP TABLE {table}"));
+                    sqlx::raw_sql(drop).execute(&mut other).await.expect(table);
+                }
+            }
+            sqlx::raw_sql(harm).execute(&mut other).await.expect(harm);
+            drop(other);
+            let iteration = first_iteration(&record.run);
+            let written = store.put_iteration(&record.run, &iteration).await;
+            assert!(matches!(written, Ok(Written::Queued(_))), "{written:?}");
+            assert!(store.was_removed().await, "the rest is to be put back");
+            let limit = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+            while store.error().is_some() {
+                assert!(tokio::time::Instant::now() < limit, "{:?}", store.error());
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+            let of = HistoryOf::Run(record.run.clone());
+            let found = store.history(&of, 9).await.expect("the history");
+            assert_eq!(found.len(), 1, "{harm}");
+            assert_eq!(found[0].iterations, [iteration]);
+            assert_eq!(store.health().await.lost, 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_is_known_by_the_task_that_it_has_by_now() {
+        let state = tempfile::tempdir().expect("a directory");
+        let store = open(state.path()).await;
+        let record = record("build a boat");
         let _written = store.begin_run(&record).await.expect("it is written");
         for task in ["build a boat", "build a submarine"] {
             let kept = store.keep_task(&record.run, Some(task)).await;
             kept.expect("it is written");
-            let of = HistoryOf::Project(project.clone());
+            let of = HistoryOf::Project(record.project.clone());
             let found = store.history(&of, 9).await.expect("the history");
             let tasks: Vec<_> = found.iter().map(|one| one.run.task.as_deref()).collect();
             assert_eq!(tasks, [Some(task)]);
