@@ -50,6 +50,8 @@ pub enum Runner {
     Nextest,
     /// pytest.
     Pytest,
+    /// Python's own `unittest`, and Django's tests.
+    Unittest,
     /// `go test`.
     Go,
     /// jest.

@@ -15,11 +15,11 @@ static ALL: LazyLock<RegexSet> = LazyLock::new(|| {
 
 static EACH: [OnceLock<Regex>; PATTERNS.len()] = [const { OnceLock::new() }; PATTERNS.len()];
 
-/// The patterns of a count: `3 passed`, and if a line has no such count, `Passed: 3` and `pass 3`.
+/// The patterns of a count: `3 passed`, and if a line has no such count, `Passed: 3`, `pass 3` and `failures=3`.
 static COUNTS: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     let counts = [
         r"(?<count>[0-9]+) (?<word>[a-z]+)",
-        r"(?<word>[A-Za-z]+):? +(?<count>[0-9]+)",
+        r"(?<word>[A-Za-z]+)(?:=|:? +)(?<count>[0-9]+)",
     ];
     counts.map(|one| Regex::new(one).expect("a valid pattern"))
 });

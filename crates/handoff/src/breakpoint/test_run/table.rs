@@ -88,10 +88,11 @@ pub(super) struct Row {
 
 /// The rows of all runners. Nextest comes first, because the lines between its first and its last line are its own.
 #[rustfmt::skip]
-pub(super) const ROWS: [Row; 12] = [
+pub(super) const ROWS: [Row; 13] = [
     Row { runner: Runner::Nextest, word: "cargo nextest", called: ("cargo", "nextest"), plain: &["run"], by_script: false, many: false },
     Row { runner: Runner::Cargo, word: "cargo test", called: ("cargo", "test"), plain: &[], by_script: false, many: true },
     Row { runner: Runner::Pytest, word: "pytest", called: ("", "pytest"), plain: &["."], by_script: false, many: false },
+    Row { runner: Runner::Unittest, word: "python -m unittest", called: ("", "unittest"), plain: &["discover"], by_script: false, many: false },
     Row { runner: Runner::Go, word: "go test", called: ("go", "test"), plain: &["./..."], by_script: false, many: true },
     Row { runner: Runner::Jest, word: "jest", called: ("", "jest"), plain: &["run"], by_script: true, many: false },
     Row { runner: Runner::Vitest, word: "vitest", called: ("", "vitest"), plain: &["run"], by_script: true, many: false },
@@ -155,6 +156,12 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern(Runner::Pytest, Running, Said, Any, r"^(?<name>[^\s\[]\S*::.*) (?:FAILED|ERROR)(?: +\[ *[0-9]+%\])?$", "test_a.py::test_b FAILED                   [ 12%]"),
     Pattern(Runner::Pytest, Running, Passed, Any, r"^\[gw[0-9]+\] \[ *[0-9]+%\] (?:PASSED|XPASS) (?<name>\S*::.*)", "[gw0] [ 12%] PASSED test_a.py::test_b"),
     Pattern(Runner::Pytest, Running, Said, Any, r"^\[gw[0-9]+\] \[ *[0-9]+%\] (?:FAILED|ERROR) (?<name>\S*::.*)", "[gw1] [ 25%] FAILED test_a.py::test_c"),
+
+    Pattern(Runner::Unittest, Any, Nothing, List, r"^={70}$", "======================================================================"),
+    Pattern(Runner::Unittest, List, Listed, Any, r"^(?:FAIL|ERROR): (?<name>\S+ \([\w.]+\))(?: .*)?$", "FAIL: test_adds (tests.test_cart.CartTest.test_adds)"),
+    Pattern(Runner::Unittest, Any, Passed, Any, r"^(?<name>\S+ \([\w.]+\)) \.\.\. ok$", "test_holds (tests.test_cart.CartTest.test_holds) ... ok"),
+    Pattern(Runner::Unittest, Any, Summary, List, r"^Ran [0-9]+ tests? in [.0-9]+s$", "Ran 2 tests in 0.001s"),
+    Pattern(Runner::Unittest, List, More, Outside, r"^FAILED \([a-z ]+=[0-9]", "FAILED (failures=1, errors=1)"),
 
     Pattern(Runner::Go, Any, OnePassed, Any, r"--- PASS: (?<name>\S+) \([.0-9]+s\)$", "    --- PASS: TestTable/one (0.00s)"),
     Pattern(Runner::Go, Any, OneFailed, Any, r"--- FAIL: (?<name>\S+) \([.0-9]+s\)$", "printed--- FAIL: TestTable/two (0.00s)"),
