@@ -32,6 +32,9 @@ use pitstop_transcript::{
 /// The sign in place of text that was cut.
 const CUT: char = '…';
 
+/// The line in place of the middle of a request; the lines beside it are cut, too.
+const CUT_LINE: &str = "> …";
+
 /// The sections that are not about the session.
 const OF_OTHERS: [&str; 4] = [
     "## Scratchpad",
@@ -168,7 +171,8 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
     let mut fences = Fences::default();
     let mut heading = "";
     let mut lines = Vec::new();
-    for (at, text) in handoff.lines().enumerate().skip(1) {
+    let all: Vec<&str> = handoff.lines().collect();
+    for (at, text) in all.iter().copied().enumerate().skip(1) {
         let outside = fences.is_outside(text);
         if text.starts_with("## ") {
             heading = text.trim_end();
@@ -181,7 +185,13 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
         let mut claims = Vec::new();
         let by_human = match (heading, outside) {
             (FIRST_HEADING | LATEST_HEADING, _) => {
-                add_text(text.trim_start_matches(['>', ' ']), &mut claims);
+                let text = text.trim_start_matches(['>', ' ']);
+                let beside = [at.wrapping_sub(1), at + 1].map(|at| all.get(at).copied());
+                if beside.contains(&Some(CUT_LINE)) && !text.is_empty() {
+                    claims.push(Claim::Part(plain_text(text)));
+                } else {
+                    add_text(text, &mut claims);
+                }
                 true
             }
             (PROMPTS_HEADING, _) => {
@@ -627,6 +637,16 @@ mod tests {
                 "## Tried and did not work",
                 "- `git push`: not allowed: never heard",
                 1,
+            ),
+            (
+                "## Latest request",
+                "> Never touch ma\n> …\n> opic: it is live.",
+                1,
+            ),
+            (
+                "## Latest request",
+                "> Never touch ma\n> …\n> in: it is live.",
+                0,
             ),
             (
                 "## Carry on",
