@@ -780,7 +780,9 @@ fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
     let exit = supervisor.wait_for_exit(SOON);
     assert_eq!(exit.code, 2, "{}", supervisor.screen());
     let screen = supervisor.screen();
-    assert!(screen.contains("handoff template, line 4"), "{screen}");
+    for part in ["handoff template, line 4", "correct it"] {
+        assert!(screen.contains(part), "{screen}");
+    }
     assert!(supervisor.terminal.has_its_settings_back());
     assert!(supervisor.terminal.modes_left_on().is_empty());
     let check = launch.command(&["check"]).output().unwrap();

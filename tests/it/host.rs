@@ -408,15 +408,6 @@ fn all_faults_of_a_config_are_reported_before_the_terminal_is_touched() {
 }
 
 #[test]
-fn a_broken_template_is_reported_before_anything_starts() {
-    let launch = demo();
-    let file = launch.the_home().path("config/pitstop/handoff.md");
-    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
-    fs::write(&file, "{{#if objective}}\nnever closed {{").expect("written");
-    refused(&launch, 2, &["handoff.md", "correct it"]);
-}
-
-#[test]
 fn links_in_the_place_of_our_files_are_refused() {
     for name in [".pitstop", ".pitstop/scratchpad.md"] {
         let launch = demo();
