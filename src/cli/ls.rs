@@ -181,29 +181,19 @@ impl Session {
             rebooted,
             objective,
         ] = self.table_fields(now);
-        let report = self.report.as_ref();
-        let used = report.and_then(|report| report.context.used).map(tokens);
-        let host = self.host.as_ref();
+        let (report, host) = (self.report.as_ref(), self.host.as_ref());
+        let agent = report.map(|report| &report.agent);
+        let used = report.and_then(|report| report.context.used);
+        let context_size = used.map(|used| format!("{} tokens, {context}, {growth}", tokens(used)));
+        let answered_at = host.and_then(|host| host.answered_at);
         let known = [
             ("objective", Some(objective.clone())),
-            (
-                "it said",
-                report.and_then(|report| report.agent.last_words.clone()),
-            ),
-            (
-                "waits for",
-                report.and_then(|report| report.agent.reason.clone()),
-            ),
-            (
-                "context",
-                used.map(|used| format!("{used} tokens, {context}, {growth}")),
-            ),
+            ("it said", agent.and_then(|agent| agent.last_words.clone())),
+            ("waits for", agent.and_then(|agent| agent.reason.clone())),
+            ("context", context_size),
             ("last reboot", Some(rebooted)),
             ("runs since", report.map(|_| format!("{age}, {cost}"))),
-            (
-                "answered",
-                host.and_then(|host| Some(ago(host.answered_at?, now))),
-            ),
+            ("answered", answered_at.map(|at| ago(at, now))),
             ("error", host.and_then(|host| host.error.clone())),
             ("error", self.json["error"].as_str().map(str::to_owned)),
         ];

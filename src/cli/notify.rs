@@ -8,10 +8,13 @@ use super::{
     here::Here,
     out::{self, Outcome},
 };
-use crate::runtime::{
-    host_output::HostOutput,
-    notify::{self, Notification},
-    paint::Abilities,
+use crate::{
+    runtime::{
+        host_output::HostOutput,
+        notify::{self, Notification},
+        paint::Abilities,
+    },
+    supervisor::boot::variable,
 };
 use pitstop_core::{
     api::wire::NeedKind,
@@ -90,7 +93,6 @@ fn in_terminal(how: Notifications) -> Option<Result<(), String>> {
     if how == Notifications::Off || !stdout.is_terminal() {
         return None;
     }
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let mut output = HostOutput::new(Abilities::of(variable));
     if how == Notifications::Desktop {
         output.notify("pitstop", "This is a test");

@@ -3,7 +3,6 @@
 //! The terminal is read byte by byte, so that what is typed behind the choice is still there for the session that is chosen.
 
 use std::{
-    env,
     io::{self, Write as _},
     sync::{
         Arc,
@@ -26,6 +25,7 @@ use signal_hook::{
 
 use crate::{
     runtime::{Looks, tty},
+    supervisor::boot::variable,
     ui::{
         picker::{PickerRow, PickerView},
         theme::{Theme, scheme_of},
@@ -228,7 +228,6 @@ impl Screen {
         }
         // Only to be woken by it.
         flag::register(SIGWINCH, Arc::default())?;
-        let variable = |name: &str| env::var(name).unwrap_or_default();
         let looks = Looks::of(variable);
         let scheme = scheme_of(None, &variable("COLORFGBG"));
         write(&[&tty::enter(), QUERY].concat())?;

@@ -119,9 +119,7 @@ pub(super) fn keys(keymap: &Keymap) -> Check {
     let multiplexed = ["TMUX", "STY"]
         .iter()
         .any(|name| env::var_os(name).is_some());
-    keys_in(keymap, multiplexed, |name| {
-        env::var(name).unwrap_or_default()
-    })
+    keys_in(keymap, multiplexed, variable)
 }
 
 fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String) -> Check {
