@@ -148,9 +148,7 @@ fn printed_until_exit(child: &mut Child, stdout: ChildStdout) -> Option<Vec<u8>>
 /// Ends a command that hangs, with all it started.
 fn end(child: &mut Child) {
     // The group is ended first: until it is waited for, even a child that has exited keeps its number taken.
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        kill_process_group(group, Signal::KILL).ok();
-    }
+    kill_process_group(Pid::from_child(child), Signal::KILL).ok();
     child.wait().ok();
 }
 

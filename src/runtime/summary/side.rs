@@ -67,7 +67,7 @@ pub(super) fn ask_client(
     }
     let pipes = Pipes::of(&mut child);
     let mut side = Side {
-        pid: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+        pid: Pid::from_child(&child),
         began,
         limit: ask.timeout,
         ending: None,
@@ -108,7 +108,7 @@ fn how(status: Option<ExitStatus>) -> String {
 
 /// The process, with the state of its ending.
 struct Side {
-    pid: Option<Pid>,
+    pid: Pid,
     began: Instant,
     /// The time that it may take.
     limit: Duration,
@@ -120,10 +120,8 @@ struct Side {
 
 impl Side {
     fn signal(&self, signal: Signal) {
-        if let Some(pid) = self.pid {
-            // Gone already, which is as good.
-            let _ = kill_process_group(pid, signal);
-        }
+        // Gone already, which is as good.
+        let _ = kill_process_group(self.pid, signal);
     }
 
     fn end(&mut self, why: Ended) {
@@ -150,11 +148,11 @@ impl Side {
     /// Reports whether it is dead; it stays unreaped.
     fn is_dead(&self) -> bool {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        match self.pid.map(|pid| waitid(WaitId::Pid(pid), options)) {
-            Some(Ok(None) | Err(Errno::INTR)) => false,
-            // A process that cannot be waited for is as good as dead.
-            Some(Ok(Some(_)) | Err(_)) | None => true,
-        }
+        // A process that cannot be waited for is as good as dead.
+        !matches!(
+            waitid(WaitId::Pid(self.pid), options),
+            Ok(None) | Err(Errno::INTR)
+        )
     }
 }
 
