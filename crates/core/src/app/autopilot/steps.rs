@@ -29,6 +29,12 @@ pub(super) const SUBMIT_TIMEOUT: Duration = Duration::from_secs(45);
 /// The time that an agent may take from the start of its process to its first report; a dialog at its start keeps it silent for ever.
 const SILENT: Duration = Duration::from_secs(90);
 
+/// The part of it after which an unattended run reports what it waits for: nobody sees the dialog.
+const SILENT_START: Duration = Duration::from_secs(20);
+
+/// The state of an agent whose process runs but reports nothing.
+const SILENT_AGENT: &str = "the agent does not respond: a dialog at its start may wait (trust, login); start it once by hand";
+
 /// The time that a dialog may be open in a headless run: another hook of the user's may answer it.
 pub(super) const DIALOG: Duration = Duration::from_secs(30);
 
@@ -142,7 +148,19 @@ impl Run {
     fn watch_agent(&mut self, facts: &RunFacts, acts: &mut Acts) {
         let state = facts.agent.state;
         match (state, &self.pilot.phase) {
-            (AgentState::Starting, _) => self.wait_once_for(Due::StartupTimeout, SILENT, acts),
+            (AgentState::Starting, _) if self.pilot.plan.attended => {
+                self.wait_once_for(Due::StartupTimeout, SILENT, acts);
+            }
+            (AgentState::Starting, _) if self.stuck.is_none() => {
+                self.wait_once_for(Due::SilentStart, SILENT_START, acts);
+            }
+            (AgentState::Starting, _) => {
+                self.wait_once_for(
+                    Due::StartupTimeout,
+                    SILENT.saturating_sub(SILENT_START),
+                    acts,
+                );
+            }
             (AgentState::Busy, Phase::Settling | Phase::Sent) => self.enter(Phase::Working),
             (AgentState::Busy, Phase::Waiting(wait)) if wait.background => {
                 self.enter(Phase::Working);
@@ -292,6 +310,10 @@ impl Run {
             Due::Figure => return self.go_on_without_figure(facts, acts),
             Due::SubmitTimeout => return self.prompt_late(facts, acts),
             Due::WaitOver => return self.wait_over(facts, acts),
+            Due::SilentStart => {
+                self.stuck = Some(SILENT_AGENT);
+                return self.watch_agent(facts, acts);
+            }
             Due::StartupTimeout => return self.agent_silent(facts, acts),
             Due::Background => return acts.push(Act::PushReboot),
             Due::PromptBox => return self.prompt_box_late(facts, acts),
@@ -307,12 +329,11 @@ impl Run {
 
     /// Handles an agent whose process runs but reports nothing.
     fn agent_silent(&mut self, facts: &RunFacts, acts: &mut Acts) {
-        let what = "the agent does not respond: a dialog at its start may wait (trust, login); start it once by hand";
         if !self.pilot.plan.attended {
-            return self.finish(End::NoAgent(what.to_owned()), facts, acts);
+            return self.finish(End::NoAgent(SILENT_AGENT.to_owned()), facts, acts);
         }
-        acts.push(Act::Warn(what.to_owned()));
-        self.stuck = Some(what);
+        acts.push(Act::Warn(SILENT_AGENT.to_owned()));
+        self.stuck = Some(SILENT_AGENT);
     }
 
     /// Returns the timer for the time on the screen and for the cap on the time.

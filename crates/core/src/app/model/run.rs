@@ -24,6 +24,7 @@ pub(in crate::app) enum Due {
     Figure,
     SubmitTimeout,
     WaitOver,
+    SilentStart,
     StartupTimeout,
     Dialog,
     Undelivered,

@@ -662,7 +662,14 @@ fn an_agent_that_shows_no_life_could_not_run() {
     let mut timers = Vec::new();
     let effects = bench.git();
     keep_timers(bench.since_start, &effects, &mut timers);
-    bench.pass(Duration::from_secs(91), &mut timers);
+    let effects = bench.pass(Duration::from_secs(30), &mut timers);
+    assert_eq!(bench.model.outside.quitting(), None);
+    let needed = |event: &&RunEvent| matches!(event, RunEvent::PersonNeeded { why } if why.contains("a dialog at its start"));
+    assert!(
+        run_events(&effects).iter().any(needed),
+        "an unattended run reports what it waits for: {effects:?}"
+    );
+    bench.pass(Duration::from_secs(61), &mut timers);
     assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(5));
 }
 
