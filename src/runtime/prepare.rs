@@ -24,6 +24,13 @@ use super::{Shell, agent::AgentPlan, trim, user_command::UserCommand};
 /// The time that the files may take: a disk that hangs must not leave the reboot waiting for ever.
 const FILES_LIMIT: Duration = Duration::from_secs(10);
 
+/// The number of times that the reboot of an unattended run is prepared before it is refused, which ends the run: an update
+/// removes the agent's program before the new one is unpacked, and a disk that is full may be emptied.
+const TRIES_OF_RUN: u32 = 120;
+
+/// The pause between two of them.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// The number of bytes of address space that a start needs. Threads and their heaps reserve far more than they use; with less, an
 /// allocation fails some time later, which ends the process at once and leaves the host terminal in disorder.
 pub const ADDRESS_SPACE: u64 = 1 << 30;
@@ -45,20 +52,29 @@ impl Shell {
         let no_compaction = self.core.view().session.agent.holds_compaction;
         let hooks = &self.core.view().config.hooks;
         let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
+        let is_run = self.core.view().autopilot.is_some();
         self.spawn(async move {
             let reboot = preparation.reboot;
             let hook = command.zip(preparation.hook.clone());
             let project = plan.project.clone();
-            let work =
-                tokio::task::spawn_blocking(move || make(&plan, &preparation, no_compaction));
-            let mut outcome = match tokio::time::timeout(FILES_LIMIT, work).await {
-                Ok(Ok(done)) => done,
-                Ok(Err(error)) => Err(chain(&error)),
-                Err(_) => Err(format!(
-                    "what the new session needs could not be written within {} s",
-                    FILES_LIMIT.as_secs()
-                )),
-            };
+            let preparation = Arc::new(preparation);
+            let tries = if is_run { TRIES_OF_RUN } else { 1 };
+            let mut outcome = try_often(tries, TRY_AGAIN, || {
+                let (plan, preparation) = (Arc::clone(&plan), Arc::clone(&preparation));
+                let work =
+                    tokio::task::spawn_blocking(move || make(&plan, &preparation, no_compaction));
+                async move {
+                    match tokio::time::timeout(FILES_LIMIT, work).await {
+                        Ok(Ok(done)) => done,
+                        Ok(Err(error)) => Err(chain(&error)),
+                        Err(_) => Err(format!(
+                            "what the new session needs could not be written within {} s",
+                            FILES_LIMIT.as_secs()
+                        )),
+                    }
+                }
+            })
+            .await;
             if let (Ok(()), Some((command, about))) = (&outcome, hook) {
                 outcome = run(&command, &about, &project, limit).await;
             }
@@ -79,6 +95,22 @@ impl Shell {
             failed.map(|what| Event::EffectFailed { what })
         });
     }
+}
+
+/// Tries until it succeeds, at most this often; returns the last outcome.
+async fn try_often<F: Future<Output = Result<(), String>>>(
+    tries: u32,
+    pause: Duration,
+    attempt: impl Fn() -> F,
+) -> Result<(), String> {
+    let mut outcome = attempt().await;
+    for _ in 1..tries {
+        let Err(why) = &outcome else { break };
+        tracing::warn!(%why, "the reboot cannot be prepared yet");
+        tokio::time::sleep(pause).await;
+        outcome = attempt().await;
+    }
+    outcome
 }
 
 /// Makes what the new session needs and checks the rest; the error names what is missing.
@@ -182,6 +214,20 @@ mod tests {
 
     use pitstop_core::lineage::{Cause, IterationId, RunId, Way};
     use pitstop_transcript::SessionId;
+
+    #[tokio::test]
+    async fn what_is_missing_for_the_reboot_of_a_run_may_come_back() {
+        for (tries, fails, made) in [(1, 0, 1), (1, 1, 1), (3, 2, 3), (3, 9, 3)] {
+            let count = std::cell::Cell::new(0);
+            let outcome = try_often(tries, Duration::ZERO, || {
+                count.set(count.get() + 1);
+                let there = count.get() > fails;
+                std::future::ready(there.then_some(()).ok_or_else(|| "no claude".to_owned()))
+            });
+            assert_eq!(outcome.await.is_ok(), fails < tries, "{tries} {fails}");
+            assert_eq!(count.get(), made, "{tries} {fails}");
+        }
+    }
 
     fn about(hook: &'static str) -> RebootResult {
         let session = SessionId::new(uuid::Uuid::from_u128(7));
