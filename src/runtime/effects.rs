@@ -8,7 +8,7 @@ mod start;
 use std::time::{Duration, Instant};
 
 use pitstop_agent::bridge::OrderId;
-use pitstop_base::clean::one_line;
+use pitstop_base::{clean::one_line, format};
 use pitstop_core::{
     app::{
         Effect, Effects, Event,
@@ -225,19 +225,63 @@ pub fn new_ids() -> NewIds {
 /// The time that the store writer may take to write everything when we leave.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
-/// Has everything written and the database closed; returns true if that was done.
-pub async fn close(store_writer: &tokio::sync::mpsc::Sender<Job>, reason: EndReason) -> bool {
+/// Has everything written and the database closed; returns what could not be done, for a person.
+pub async fn close(
+    store_writer: &tokio::sync::mpsc::Sender<Job>,
+    reason: EndReason,
+) -> Option<String> {
     let (done, closed) = tokio::sync::oneshot::channel();
-    if store_writer
-        .send(Job::Close(super::wall(), reason, done))
-        .await
-        .is_ok()
-    {
-        match tokio::time::timeout(CLOSE_LIMIT, closed).await {
-            Ok(Ok(0)) => return true,
-            Ok(Ok(lost)) => tracing::error!(lost, "records could not be written"),
-            _ => tracing::error!("the store could not be closed in time"),
+    let job = Job::Close(super::wall(), reason, done);
+    let closed = async {
+        store_writer
+            .send(job)
+            .await
+            .is_ok()
+            .then_some(closed)?
+            .await
+            .ok()
+    };
+    let unwritten = match tokio::time::timeout(CLOSE_LIMIT, closed).await {
+        Ok(Some(0)) => return None,
+        Ok(Some(lost)) => format!(
+            "{} could not be written into the database",
+            format::count(lost, "record")
+        ),
+        Ok(None) | Err(_) => "the database could not be closed in time".to_owned(),
+    };
+    tracing::error!("{unwritten}");
+    Some(unwritten)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn records_that_the_database_does_not_take_are_told_at_the_end() {
+        for (lost, told) in [
+            (0, None),
+            (1, Some("1 record could not be written into the database")),
+            (
+                87,
+                Some("87 records could not be written into the database"),
+            ),
+        ] {
+            let (sender, mut jobs) = tokio::sync::mpsc::channel(1);
+            let writer = async {
+                if let Some(Job::Close(_, _, done)) = jobs.recv().await {
+                    let _ = done.send(lost);
+                }
+            };
+            let (said, ()) = tokio::join!(close(&sender, EndReason::Shutdown), writer);
+            assert_eq!(said.as_deref(), told);
         }
+        let (sender, jobs) = tokio::sync::mpsc::channel(1);
+        drop(jobs);
+        let said = close(&sender, EndReason::Shutdown).await;
+        assert_eq!(
+            said.as_deref(),
+            Some("the database could not be closed in time")
+        );
     }
-    false
 }

@@ -210,6 +210,8 @@ pub struct Left {
     pub model: Model,
     /// True if its session has a conversation, which the client accepts to resume.
     pub can_resume: bool,
+    /// What the database has not taken, if anything.
+    pub unwritten: Option<String>,
     /// The clients of the terminals that were attached, who wait for the last message.
     pub clients: Vec<Client>,
 }
@@ -224,6 +226,7 @@ pub async fn run(setup: Setup) -> io::Result<Left> {
     Ok(Left {
         code,
         model,
+        unwritten: None,
         can_resume,
         clients,
     })

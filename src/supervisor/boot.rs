@@ -108,13 +108,17 @@ async fn supervise(
     let store_writer = setup.store_writer.clone();
     *terminal = None;
     let left = Box::pin(supervised(setup, &store_writer, doors)).await?;
-    let text = farewell::text(&left.model, kind, left.can_resume, left.code) + &last();
+    let unwritten = left.unwritten.as_deref();
+    let unwritten =
+        unwritten.map_or_else(String::new, |what| farewell::unwritten(&left.model, what));
+    let text = farewell::text(&left.model, kind, left.can_resume, left.code) + &unwritten + &last();
     for client in left.clients {
         let (code, text) = (left.code, text.clone());
         client.end(ServerMessage::Ended { code, text }).await;
     }
     if is_headless {
         farewell::headless(&left.model);
+        eprint!("{unwritten}");
     }
     Ok(left.code)
 }
@@ -568,7 +572,7 @@ async fn close(
         .ok()
         .and_then(|left| left.model.outside.quitting());
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    effects::close(store_writer, reason).await;
+    let unwritten = effects::close(store_writer, reason).await;
     doors.close().await;
-    Ok(ran?)
+    Ok(Left { unwritten, ..ran? })
 }

@@ -30,6 +30,16 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
     redact(&text).into_owned()
 }
 
+/// Returns the warning that the history lacks this, and where the run's own record is.
+pub(super) fn unwritten(model: &Model, what: &str) -> String {
+    let why = model.outside.store_error.as_deref();
+    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+    let what = redact(&format!("{what}{why}")).into_owned();
+    let what = clean::one_line(&what);
+    let run = model.run();
+    format!("warning: {what}: the run's own record is .pitstop/runs/{run}/meta.json\n")
+}
+
 /// Prints what a script must know: the run's own lines have reported the rest.
 pub(super) fn headless(model: &Model) {
     for left in model.outside.left_running() {
