@@ -147,7 +147,7 @@ fn examine_all(here: &Here, runtime: &Runtime) -> Vec<Check> {
     checks.extend(terminal::checks());
     checks.push(terminal::keys(&here.config.keys));
     checks.push(keeping::left_behind(here, &kept));
-    checks.push(keeping::store(here, &kept));
+    checks.push(keeping::store(here, &kept, report));
     checks.push(keeping::files(here));
     checks.push(check_git(here, runtime));
     checks

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use super::{ANSWER_LIMIT, Check};
 use crate::cli::{here::Here, leftovers, out::chain};
 use pitstop_base::{format, process};
+use pitstop_core::api::wire::StatusReport;
 use pitstop_store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget};
 
 /// The number of newest runs that are searched for one with a session.
@@ -84,11 +85,16 @@ pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
     )
 }
 
-pub(super) fn store(here: &Here, kept: &Kept) -> Check {
+pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> Check {
     let name = "store";
     let place = here.target.place();
     if !kept.exists {
         return Check::ok(name, format!("none yet; it will be created as {place}"));
+    }
+    let in_memory = report.and_then(|report| report.store_error.as_ref());
+    if let (Some(error), Ok(Health { error: None, .. })) = (in_memory, &kept.health) {
+        return Check::broken(name, format!("the running pitstop cannot write: {error}"))
+            .remedy("it keeps its history in memory and writes it later");
     }
     match &kept.health {
         Err(error) => Check::broken(name, error.clone()).remedy(
@@ -97,7 +103,7 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
         Ok(Health {
             error: Some(error),
             ..
-        }) => Check::broken(name, format!("{place}: {error}")).remedy(
+        }) => Check::broken(name, named(&place, error)).remedy(
             match here.target {
                 StoreTarget::Sqlite(_) => {
                     "is the disk full or read-only, or is another program using the file? A running pitstop keeps its history in memory and writes it later"
@@ -119,6 +125,15 @@ pub(super) fn store(here: &Here, kept: &Kept) -> Check {
             };
             Check::ok(name, format!("{place}, schema {schema}{size}"))
         }
+    }
+}
+
+/// Returns the error with the store's place in front, which the error of a server has already.
+fn named(place: &str, error: &str) -> String {
+    if error.starts_with(place) {
+        error.to_owned()
+    } else {
+        format!("{place}: {error}")
     }
 }
 
