@@ -126,7 +126,7 @@ fn main() {
         Some(Command::Prune(args)) => prune::run(&args, &cli.host.config_flags()),
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.config_flags()),
-        Some(Command::Status(args)) => status::run(&args),
+        Some(Command::Status(args)) => status::run(&args, &cli.host.config_flags()),
         Some(Command::Stop) => ctl::give_order(ctl::Action::Stop),
         Some(Command::Test(args)) => test::run(&args),
         Some(Command::Trim(args)) => trim::run(&args, &cli.host.config_flags()),
@@ -187,6 +187,24 @@ mod tests {
             let words = ["pitstop"].into_iter().chain(line.split(' '));
             let cli = Cli::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(cli.idle_flag(), idle, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_bad_age_or_number_is_told_what_it_has_to_be() {
+        for (line, said) in [
+            ("prune --older-than -5", "expected an age such as 30d"),
+            ("mcp --iteration x", "expected the number of an iteration"),
+            ("mcp --iteration -1", "expected the number of an iteration"),
+        ] {
+            let words = ["pitstop"].into_iter().chain(line.split(' '));
+            let error = Cli::try_parse_from(words)
+                .err()
+                .map(|error| error.to_string());
+            assert!(
+                error.as_ref().is_some_and(|error| error.contains(said)),
+                "{line}: {error:?}"
+            );
         }
     }
 }

@@ -40,11 +40,16 @@ const LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 #[derive(Args, Clone, Debug)]
 pub struct McpArgs {
     /// The iteration whose agent is served; calls are refused once it is over
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     pub iteration: Option<u64>,
     /// The file with the right to report, instead of the one of this directory
     #[arg(long, value_name = "FILE")]
     pub observe: Option<PathBuf>,
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse()
+        .map_err(|_| "expected the number of an iteration, such as 3".to_owned())
 }
 
 /// Runs the command; returns the exit code.

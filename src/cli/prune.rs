@@ -30,7 +30,7 @@ use pitstop_store::{FilesError, PrivateDir, RunRecord, Saved, run_dir::list_runs
 #[derive(Args, Clone, Debug)]
 pub struct PruneArgs {
     /// How old they must be, such as 30d or 12h
-    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age)]
+    #[arg(long, value_name = "AGE", default_value = "30d", value_parser = age, allow_hyphen_values = true)]
     pub older_than: Duration,
     /// Those of every project of this machine (their recordings stay where the project cannot be found)
     #[arg(long)]

@@ -5,6 +5,7 @@ mod line;
 use chrono::{DateTime, Utc};
 use clap::Args;
 
+use super::here::Here;
 use super::out::{self, Outcome, columns, duration, tokens};
 use crate::runtime::zone;
 use pitstop_agent::bridge::{Category, CategoryKind, Part};
@@ -12,6 +13,7 @@ use pitstop_base::clock::{UTC, Zone};
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
 use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast, payoff};
+use pitstop_core::config::load::Flags;
 
 /// The number of a run's newest lines that are shown.
 const LINES: usize = 5;
@@ -33,7 +35,11 @@ pub struct StatusArgs {
 }
 
 /// Runs the command; 0, or 3 if no supervisor runs here, or 1.
-pub fn run(args: &StatusArgs) -> Outcome {
+pub fn run(args: &StatusArgs, flags: &Flags) -> Outcome {
+    if !flags.settings.is_empty() {
+        // What is shown does not depend on a setting: one is only checked.
+        Here::find_configured(flags)?;
+    }
     if args.line {
         return line::run(args.watch);
     }

@@ -414,6 +414,7 @@ fn with_faults_in_the_configuration_no_record_is_read_written_or_deleted() {
         &["restore", "--list"],
         &["prune"],
         &["handoff", "--check"],
+        &["status"],
     ] {
         let faulty = ["--set", "store.ulr=postgres://host/fleet"];
         let output = pitstop_at(&home, &faulty).args(args).output().unwrap();
