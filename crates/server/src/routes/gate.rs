@@ -90,10 +90,16 @@ pub(super) async fn enter(
     Ok(next.run(request).await)
 }
 
+/// Returns the token of a header of the scheme `Bearer`, whose name may be written in any case (RFC 9110, 11.1).
+fn bearer_of(header: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = header.split_at_checked(b"bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
+}
+
 fn check_right(state: &ServerState, headers: &HeaderMap, needed: Right) -> Result<(), HttpError> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let token = match (given.next(), given.next()) {
-        (Some(value), None) => value.as_bytes().strip_prefix(b"Bearer "),
+        (Some(value), None) => bearer_of(value.as_bytes()),
         _ => None,
     };
     let right = token.and_then(|token| state.keys.right_of(token));
@@ -119,5 +125,20 @@ fn check_right(state: &ServerState, headers: &HeaderMap, needed: Right) -> Resul
             "expected `Authorization: Bearer TOKEN` with a token of this run",
             "the token is the second line of the .control or .observe file beside the socket",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_of_a_token_is_read_in_any_case() {
+        for header in ["Bearer abc", "bearer abc", "BEARER abc"] {
+            assert_eq!(bearer_of(header.as_bytes()), Some(&b"abc"[..]), "{header}");
+        }
+        for header in ["", "Bearer", "Bearerabc", "Basic abc", "abc"] {
+            assert_eq!(bearer_of(header.as_bytes()), None, "{header}");
+        }
     }
 }
