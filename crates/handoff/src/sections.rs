@@ -287,7 +287,12 @@ fn decisions_section(state: &PreservedState, said: &mut Said) -> String {
 
 /// Returns a decision in one line, with its reason.
 pub fn decision_text(one: &Decision) -> String {
-    match (one_line(&one.description), one_line(&one.rationale)) {
+    text_with_reason(&one.description, &one.rationale)
+}
+
+/// Returns a text in one line, with the reason for it if there is one.
+pub(super) fn text_with_reason(what: &str, why: &str) -> String {
+    match (one_line(what), one_line(why)) {
         (what, why) if why.is_empty() => what.into_owned(),
         (what, why) => format!("{what} (because: {why})"),
     }

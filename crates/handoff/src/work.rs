@@ -16,7 +16,7 @@ use super::{
     PreservedState, TurnStanding,
     check::is_whole_in,
     preserved::Rejected,
-    sections::{in_fence, join_lines, one_line},
+    sections::{in_fence, join_lines, one_line, text_with_reason},
 };
 
 /// The beginnings of those lines of the work at hand that do not name a file.
@@ -40,10 +40,7 @@ pub fn rejected_lines(state: &PreservedState) -> String {
 
 /// Returns a rejected approach in one line, with its reason.
 pub(super) fn rejected_text(one: &Rejected) -> String {
-    match one.why.as_str() {
-        "" => one_line(&one.what).into_owned(),
-        why => format!("{} (because: {})", one_line(&one.what), one_line(why)),
-    }
+    text_with_reason(&one.what, &one.why)
 }
 
 /// Returns a prompt as a quotation, so that no line of it is a heading or a signal of the message.

@@ -92,22 +92,13 @@ impl User<'_> {
     ///
     /// Slash commands and shell escapes are recorded as text in tags of the client's own; they start no turn.
     pub fn prompt(&self) -> Option<Cow<'_, str>> {
-        const OWN_TAGS: [&str; 6] = [
-            "<command-name>",
-            "<command-message>",
-            "<local-command-",
-            "<bash-input>",
-            "<bash-stdout>",
-            STOPPED,
-        ];
+        const OWN_TAGS: &str =
+            "<command-name>|<command-message>|<local-command-|<bash-input>|<bash-stdout>";
         if self.sidechain || self.meta || self.tool_results > 0 {
             return None;
         }
-        let first = self.texts.first()?;
-        if OWN_TAGS
-            .iter()
-            .any(|tag| first.trim_start().starts_with(tag))
-        {
+        let first = self.texts.first()?.trim_start();
+        if first.starts_with(STOPPED) || OWN_TAGS.split('|').any(|tag| first.starts_with(tag)) {
             return None;
         }
         match self.texts.as_slice() {

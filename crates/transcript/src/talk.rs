@@ -160,15 +160,8 @@ impl Talk {
 
 /// Returns what a tool was called with: the field that says it best, else the first text of the input.
 fn called_with(input: &Value) -> String {
-    let known = [
-        "command",
-        "file_path",
-        "pattern",
-        "query",
-        "url",
-        "description",
-    ];
-    let said = known.iter().find_map(|name| input[name].as_str());
+    let mut known = "command|file_path|pattern|query|url|description".split('|');
+    let said = known.find_map(|name| input[name].as_str());
     let first = || input.as_object()?.values().find_map(Value::as_str);
     said.or_else(first).unwrap_or_default().to_owned()
 }

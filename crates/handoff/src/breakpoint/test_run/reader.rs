@@ -196,14 +196,8 @@ impl Reader {
     fn count_one(&mut self, passed: bool, package: &str, name: &str) {
         self.run.seen = true;
         let outcome = &mut self.now;
-        add_count(
-            if passed {
-                &mut outcome.passed
-            } else {
-                &mut outcome.failed
-            },
-            1,
-        );
+        let counts = (&mut outcome.passed, &mut outcome.failed);
+        add_count(if passed { counts.0 } else { counts.1 }, 1);
         if package.is_empty() {
             self.run.waiting.push((passed, name.to_owned()));
         } else if passed {
