@@ -94,6 +94,22 @@ pub(super) fn draw(
     }
 }
 
+/// Says how to leave a terminal that only watches, at the right end of the last row that it shows: it has this size, and may be smaller
+/// than the screen.
+pub fn draw_watch_hint(buf: &mut Buffer, (columns, rows): (u16, u16), theme: &Theme) {
+    let shown = Rect::new(0, 0, columns, rows).intersection(buf.area);
+    let hint = if theme.ascii {
+        " watching, q leaves "
+    } else {
+        " watching · q leaves "
+    };
+    let cells = text::width(hint) as u16;
+    if shown.height > 0 && cells <= shown.width {
+        let (x, y) = (shown.right() - cells, shown.bottom() - 1);
+        buf.set_string(x, y, hint, theme.accent);
+    }
+}
+
 /// Reports whether the context panel, if there is one, lies below this overlay, without its figure being shown in it.
 const fn covers_gauge(overlay: Option<Overlay>) -> bool {
     matches!(

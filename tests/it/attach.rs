@@ -105,7 +105,10 @@ fn a_watching_terminal_neither_types_nor_sizes() {
     let before = pitstop.screen();
     let watching = attach(&pitstop, (60, 20), &["--watch"]);
     watching.send("not to be seen");
-    watching.wait_for(|text| !text.trim().is_empty(), SOON);
+    watching.wait_for(
+        |text| text.trim_end().ends_with("watching · q leaves"),
+        SOON,
+    );
     assert!(!pitstop.screen().contains("not to be seen"));
     assert_eq!(pitstop.screen().lines().count(), before.lines().count());
     watching.send("q");
@@ -441,7 +444,7 @@ fn a_terminal_that_takes_nothing_delays_neither_the_other_nor_the_agent() {
     let pitstop = Launch::generic(flood).size(140, 40).start();
     pitstop.terminal.wait_for_text("F10 quit", SOON);
     let second = attach(&pitstop, (140, 40), &["--watch"]);
-    second.wait_for_text("F10 quit", SOON);
+    second.wait_for_text("q leaves", SOON);
     let flooded = |word: &str| {
         let began = Instant::now();
         pitstop.terminal.send(format!("{word}\r"));

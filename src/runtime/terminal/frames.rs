@@ -144,9 +144,14 @@ fn draw_whole(
     let links = pane::link_runs(pane, screen, 0..u16::MAX, theme.depth, hostname);
     frames.canvas.set_links(links);
     frames.layout = Some(layout);
-    frames
-        .canvas
-        .whole(|buf| crate::ui::paint(buf, model, screen, theme).map(placed))
+    let hint = terminal.watches.then(|| frames.canvas.clipped());
+    frames.canvas.whole(|buf| {
+        let cursor = crate::ui::paint(buf, model, screen, theme).map(placed);
+        if let Some(size) = hint {
+            crate::ui::draw_watch_hint(buf, size, theme);
+        }
+        cursor
+    })
 }
 
 impl HostTerminal {
@@ -204,7 +209,7 @@ impl Shell {
         let output = self.pane.screen.revision() != frames.revision;
         // The echo goes first where both are due, and so does the first word: the panels can wait for their frame's time. So
         // they do if the last frame was theirs alone.
-        let patch = output && self.drawn_alone(frames).is_some();
+        let patch = output && self.drawn_alone(terminal).is_some();
         let urgent = frames.echoes(now) || frames.revision == 0 || frames.drawn.pane_goes_first();
         if patch && (urgent || !(frames.dirty || typed)) {
             return Some(Frame::Pane);
@@ -214,11 +219,14 @@ impl Shell {
     }
 
     /// Returns the area of the pane, if its cells can be drawn without the rest.
-    fn drawn_alone(&self, frames: &Frames) -> Option<Rect> {
+    fn drawn_alone(&self, terminal: &HostTerminal) -> Option<Rect> {
+        let frames = &terminal.frames;
         let now = layout(self.core.view());
-        (frames.layout.as_ref() == Some(&now))
+        let pane = (frames.layout.as_ref() == Some(&now))
             .then(|| crate::ui::pane_alone(&now, self.core.view(), &self.pane.screen))
-            .flatten()
+            .flatten();
+        // The hint of a terminal that watches lies over the pane where it is smaller than the screen.
+        pane.filter(|pane| !terminal.watches || frames.canvas.clipped().1 > pane.bottom())
     }
 
     /// Returns the time at which the next frame is due, if one is wanted.
@@ -280,7 +288,7 @@ impl Shell {
         self.core.set_time(self.at());
         let alone: Vec<Option<Rect>> = std::iter::zip(due, self.terminals.all())
             .map(|(frame, terminal)| {
-                let pane = self.drawn_alone(&terminal.frames);
+                let pane = self.drawn_alone(terminal);
                 pane.filter(|_| *frame == Some(Frame::Pane))
             })
             .collect();
