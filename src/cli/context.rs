@@ -47,14 +47,13 @@ pub struct ContextArgs {
 /// Runs the command; 0, or 1 if nothing could be read.
 pub fn run(args: &ContextArgs) -> Outcome {
     let sessions = read_sessions(args.all)?;
-    if args.json {
-        return Ok(out::print(&format!("{}\n", as_json(&sessions))));
-    }
-    if sessions.is_empty() {
+    if sessions.is_empty() && !args.json {
         let error = "no session of this project is on record";
         return Err(out::failed(error, out::START));
     }
-    Ok(out::print(&as_text(&sessions, args.all)))
+    let json = || as_json(&sessions);
+    let text = out::render(args.json, json, || as_text(&sessions, args.all));
+    Ok(out::print(&text))
 }
 
 /// A session and its last commands.

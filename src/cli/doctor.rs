@@ -117,12 +117,8 @@ pub fn run(args: &DoctorArgs, flags: &Flags) -> Outcome {
     } else {
         out::OK
     };
-    let text = if args.json {
-        let ok = code == out::OK;
-        format!("{}\n", json!({"ok": ok, "checks": checks}))
-    } else {
-        as_text(&checks)
-    };
+    let json = || json!({"ok": code == out::OK, "checks": checks});
+    let text = out::render(args.json, json, || as_text(&checks));
     Ok(match out::print(&text) {
         out::OK => code,
         failed => failed,

@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde_json::json;
 
 use super::{
     here::Here,
@@ -57,11 +58,8 @@ pub fn run(args: &HandoffArgs, flags: &Flags) -> Outcome {
         return run_check(args, flags);
     }
     let (report, json) = out::get::<HandoffReport>(PRESENT)?;
-    Ok(out::print(&if args.json {
-        format!("{json}\n")
-    } else {
-        describe_handoff(&report)
-    }))
+    let text = out::render(args.json, || json, || describe_handoff(&report));
+    Ok(out::print(&text))
 }
 
 /// The path of the present session's handoff in the API.
@@ -86,12 +84,7 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
         let unfounded = unfounded_lines(&here, &report, &transcript)?;
         found.unfounded = Some(unfounded);
     }
-    let text = if args.json {
-        let json = serde_json::to_string(&found)?;
-        format!("{json}\n")
-    } else {
-        describe_check(&found)
-    };
+    let text = out::render(args.json, || json!(found), || describe_check(&found));
     let printed = out::print(&text);
     let is_founded = found.unfounded.as_ref().is_none_or(Vec::is_empty);
     Ok(if printed == out::OK && !(found.complete && is_founded) {

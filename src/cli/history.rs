@@ -91,11 +91,7 @@ fn newest_iterations(args: &HistoryArgs, flags: &Flags) -> Result<String, Failur
         let json = serde_json::to_string(&report)?;
         (report, json)
     };
-    Ok(if args.json {
-        format!("{json}\n")
-    } else {
-        describe_run(&report)
-    })
+    Ok(out::render(args.json, || json, || describe_run(&report)))
 }
 
 /// Reads the store's records of this directory; an iteration that is open there was left by a dead supervisor, unless it runs.
@@ -124,11 +120,10 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
         Ok((find_runs(store, here, ALL_RUNS).await?, totals))
     };
     let ((runs, totals), _) = from_store(flags, read)?;
-    Ok(if args.json {
-        format!("{}\n", totals::as_json(&runs, &totals))
-    } else {
+    let json = || totals::as_json(&runs, &totals);
+    Ok(out::render(args.json, json, || {
         totals::table(&runs, &totals)
-    })
+    }))
 }
 
 /// Returns the chart of the newest run in which a turn was measured.
@@ -165,11 +160,10 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, Fai
             Some(report) => report,
             None => iteration_report(&past.iteration),
         };
-        return Ok(if args.json {
-            format!("{}\n", detail::as_json(&past, &report))
-        } else {
+        let json = || detail::as_json(&past, &report);
+        return Ok(out::render(args.json, json, || {
             detail::describe(&past, &report)
-        });
+        }));
     }
     let changes = detail::changes(&past).ok_or_else(|| {
         out::failed(
@@ -177,11 +171,10 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, Fai
             "",
         )
     })?;
-    Ok(if args.json {
-        format!("{}\n", json!({ "difference": changes }))
-    } else {
+    let json = || json!({ "difference": changes });
+    Ok(out::render(args.json, json, || {
         clean::text(&changes).into_owned()
-    })
+    }))
 }
 
 /// Returns what the supervisor says of an iteration that is not over: the store holds it as it was written last.
@@ -278,11 +271,8 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
             )
         })
         .collect();
-    Ok(if args.json {
-        format!("{}\n", all_json(&reports))
-    } else {
-        all_table(&reports, zone)
-    })
+    let json = || all_json(&reports);
+    Ok(out::render(args.json, json, || all_table(&reports, zone)))
 }
 
 /// Returns a supervisor's report of its run, without the iterations that a search has not found.

@@ -1,7 +1,7 @@
 //! The functions that all printing commands share: quiet writes, clean text, aligned columns, one way to fail.
 
 use std::env;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -90,6 +90,19 @@ pub fn print(text: &str) -> i32 {
         Ok(()) => OK,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => OK,
         Err(_) => FAILED,
+    }
+}
+
+/// Returns what a command prints: one line of JSON for scripts, or text for people.
+pub fn render<J: Display>(
+    as_json: bool,
+    json: impl FnOnce() -> J,
+    text: impl FnOnce() -> String,
+) -> String {
+    if as_json {
+        format!("{}\n", json())
+    } else {
+        text()
     }
 }
 

@@ -103,14 +103,9 @@ fn failed(error: &DeviceError) -> Failure {
 
 fn list(store: &DeviceStore, as_json: bool) -> Outcome {
     let devices = store.devices().map_err(|error| failed(&error))?;
-    let text = if as_json {
-        let devices: Vec<Value> = devices.iter().map(described).collect();
-        format!("{}\n", json!({ "devices": devices }))
-    } else if devices.is_empty() {
-        "no device is paired\n".to_owned()
-    } else {
-        table(&devices, wall())
-    };
+    let described = devices.iter().map(described);
+    let json = || json!({ "devices": described.collect::<Vec<_>>() });
+    let text = out::render(as_json, json, || table(&devices, wall()));
     Ok(out::print(&text))
 }
 
@@ -124,6 +119,9 @@ fn described(device: &Device) -> Value {
 }
 
 fn table(devices: &[Device], now: DateTime<Utc>) -> String {
+    if devices.is_empty() {
+        return "no device is paired\n".to_owned();
+    }
     let ago = |at| out::ago(at, now);
     let mut rows = vec![out::heads("NAME|RIGHT|PAIRED|LAST SEEN")];
     rows.extend(devices.iter().map(|device| {

@@ -10,7 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     here::{Here, holder_of},
@@ -124,12 +124,9 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
             }
         }
     }
-    let printed = out::print(&if args.json {
-        as_json(&pruned, args.dry_run)
-    } else {
-        as_text(&pruned, args.dry_run)
-    });
-    Ok(printed.max(pruned.code))
+    let json = || as_json(&pruned, args.dry_run);
+    let text = out::render(args.json, json, || as_text(&pruned, args.dry_run));
+    Ok(out::print(&text).max(pruned.code))
 }
 
 /// Returns the runs that are over and old.
@@ -216,12 +213,11 @@ fn as_text(pruned: &Pruned, dry_run: bool) -> String {
     text
 }
 
-fn as_json(pruned: &Pruned, dry_run: bool) -> String {
-    let object = json!({
+fn as_json(pruned: &Pruned, dry_run: bool) -> Value {
+    json!({
         "dry_run": dry_run, "runs": pruned.runs, "directories": pruned.directories, "bytes": pruned.bytes,
         "checkpoints": pruned.checkpoints, "dead_sockets": pruned.leftovers,
-    });
-    format!("{object}\n")
+    })
 }
 
 #[cfg(test)]

@@ -84,11 +84,8 @@ pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
         Default::default()
     };
     if args.list {
-        let text = if args.json {
-            format!("{}\n", as_json(&found))
-        } else {
-            table(&found, args.all, zone)
-        };
+        let json = || as_json(&found);
+        let text = out::render(args.json, json, || table(&found, args.all, zone));
         return Ok(out::print(&text));
     }
     if args.at.is_some() && found.len() > 1 {

@@ -75,11 +75,8 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> Outcome {
     if let Some((file, here)) = &export_to {
         export(&reply, file, here)?;
     }
-    Ok(out::print(&if args.json {
-        format!("{json}\n")
-    } else {
-        describe(&reply)
-    }))
+    let text = out::render(args.json, || json, || describe(&reply));
+    Ok(out::print(&text))
 }
 
 /// Writes the checkpoint that was saved to a file that only its user can read.

@@ -44,11 +44,8 @@ pub fn run(args: &StatusArgs, flags: &Flags) -> Outcome {
         return line::run(args.watch);
     }
     let (report, json) = out::get::<StatusReport>("/status")?;
-    Ok(out::print(&if args.json {
-        format!("{json}\n")
-    } else {
-        describe(&report, zone)
-    }))
+    let text = out::render(args.json, || json, || describe(&report, zone));
+    Ok(out::print(&text))
 }
 
 /// Returns the report for people.

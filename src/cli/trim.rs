@@ -126,11 +126,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
     } else {
         out::OK
     };
-    let text = if args.json {
-        format!("{}\n", as_json(&report))
-    } else {
-        as_text(&report)
-    };
+    let text = out::render(args.json, || as_json(&report), || as_text(&report));
     Ok(out::print(&text).max(code))
 }
 

@@ -23,27 +23,18 @@ const PLACE: (&str, &str) = ("hooks", "place.js");
 /// Writes the plugin, and returns what the person is to know.
 pub fn install(directory: &Path, json: bool) -> Result<String, Failure> {
     let written = write(directory)?;
-    Ok(if json {
-        format!(
-            "{}\n",
-            json!({ "directory": written, "command": command(&written) })
-        )
-    } else {
-        described(&written)
-    })
+    let object = || json!({ "directory": written, "command": command(&written) });
+    Ok(out::render(json, object, || described(&written)))
 }
 
 /// Removes the plugin, and returns what was removed.
 pub fn remove(directory: &Path, json: bool) -> Result<String, Failure> {
     let removed = take_away(directory)?;
-    Ok(if json {
-        format!("{}\n", json!({ "directory": removed, "removed": true }))
-    } else {
-        format!(
-            "removed the plugin and its handoffs: {}\n",
-            out::path(&removed)
-        )
-    })
+    let object = || json!({ "directory": removed, "removed": true });
+    Ok(out::render(json, object, || {
+        let removed = out::path(&removed);
+        format!("removed the plugin and its handoffs: {removed}\n")
+    }))
 }
 
 /// The names of the files and directories that are ours, in the plugin's directory.
