@@ -1,6 +1,6 @@
 //! Figures for people: tokens, bytes, times, money. One form each, wherever they are shown.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 /// Formats a number of tokens: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
 pub fn tokens(count: u64) -> String {
@@ -46,6 +46,15 @@ pub fn percent(share: f64) -> String {
 fn decimals(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Formats bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// Formats a number of things: `1 turn`, `3 turns`.

@@ -11,7 +11,7 @@
 //! mode 0600 rather than changed to it later, so there is no moment at which they are open to others.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::hint::black_box;
 use std::io::{self, Read, Write};
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{ApiError, door};
+use pitstop_base::format;
 use pitstop_core::api::endpoint::Right;
 
 /// A token's strength in bytes: 256 bits, beyond guessing.
@@ -70,11 +71,7 @@ pub(super) fn random_token() -> io::Result<String> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     // The oldest interface of the kernel's generator: every Unix has it, and it needs no crate.
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let mut token = String::with_capacity(2 * TOKEN_BYTES);
-    for byte in bytes {
-        write!(token, "{byte:02x}").expect("writing to a string cannot fail");
-    }
-    Ok(token)
+    Ok(format::hex(&bytes))
 }
 
 /// Reports whether two byte strings are equal, in a time that depends on their lengths only.

@@ -15,7 +15,6 @@
 )]
 
 use std::{
-    fmt::Write as _,
     fs::{self, File},
     io::{self, Read as _, Write as _},
     os::unix::fs::MetadataExt as _,
@@ -36,7 +35,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::secrets::{is_same, random_token};
 use pitstop_base::{
-    clean,
+    clean, format,
     private_file::{self, OpenError},
 };
 use pitstop_core::{api::wire::FieldError, config::load::paths::ensure_private_dir};
@@ -504,11 +503,7 @@ fn token() -> Result<String, DeviceError> {
 
 /// Returns the SHA-256 of a secret in hexadecimal digits.
 fn digest(secret: &str) -> String {
-    let digest = Sha256::digest(secret.as_bytes());
-    digest.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        text
-    })
+    format::hex(&Sha256::digest(secret.as_bytes()))
 }
 
 /// The devices as they were read last, and read again whenever their file is another one.

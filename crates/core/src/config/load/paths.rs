@@ -11,6 +11,8 @@ use std::{
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest as _, Sha256};
 
+use pitstop_base::format;
+
 /// The name of Pitstop's directory in each of the user's directories.
 const NAME: &str = "pitstop";
 
@@ -276,21 +278,14 @@ impl Paths {
 /// path, so that two ways to one directory meet in one supervisor.
 pub fn project_hash(project: &Path) -> io::Result<String> {
     let real = project.canonicalize()?;
-    let mut hash = hex(real.as_os_str().as_encoded_bytes());
-    hash.truncate(16);
-    Ok(hash)
+    let mut name = hash(real.as_os_str().as_encoded_bytes());
+    name.truncate(16);
+    Ok(name)
 }
 
 /// Returns the SHA-256 of some bytes in 64 hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    Sha256::digest(bytes)
-        .iter()
-        .fold(String::with_capacity(64), |mut text, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
+pub(super) fn hash(bytes: &[u8]) -> String {
+    format::hex(&Sha256::digest(bytes))
 }
 
 /// The reason why a directory is not used.

@@ -19,7 +19,7 @@ use std::{
 use rustix::fs::OFlags;
 
 use super::{
-    paths::{DirError, Paths, ensure_private_dir, hex},
+    paths::{DirError, Paths, ensure_private_dir, hash},
     read_project,
 };
 use crate::config::{error::Fault, file, schema::Voter};
@@ -149,8 +149,8 @@ impl Fingerprint {
             .canonicalize()
             .map_err(|_| TrustError::NoFile(paths.project_config()))?;
         Ok(Self {
-            text: hex(text.as_bytes()),
-            project: hex(real.as_os_str().as_encoded_bytes()),
+            text: hash(text.as_bytes()),
+            project: hash(real.as_os_str().as_encoded_bytes()),
         })
     }
 
