@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request as HttpRequest, State};
-use axum::http::{HeaderValue, StatusCode, header};
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
 use tokio::time::{sleep, timeout};
@@ -85,14 +85,20 @@ pub(super) async fn events(State(state): State<ServerState>, request: HttpReques
         _place: place,
     };
     tokio::spawn(reader.feed(first));
+    Ok(event_stream(pieces))
+}
+
+/// Returns an answer whose body is the pieces of a stream of events, as they come.
+pub(super) fn event_stream<T>(pieces: mpsc::Receiver<T>) -> Response
+where
+    T: Into<Bytes> + Send + 'static,
+{
     let body = futures_util::stream::unfold(pieces, |mut pieces| async {
         let piece = pieces.recv().await?;
         Some((Ok::<_, Infallible>(piece), pieces))
     });
-    let mut response = Response::new(Body::from_stream(body));
-    let kind = HeaderValue::from_static("text/event-stream");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    Ok(response)
+    let kind = [(header::CONTENT_TYPE, "text/event-stream")];
+    (kind, Body::from_stream(body)).into_response()
 }
 
 /// Returns the number from which to continue and the first events: the status, after a gap event if events are missing.

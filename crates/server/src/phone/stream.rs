@@ -1,12 +1,9 @@
 //! The events of a session on their way to a device.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
@@ -15,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::Gateway;
 use super::devices::Device;
-use crate::Connection;
+use crate::{Connection, stream::event_stream};
 
 /// The interval at which is checked that the device is still paired: one that was revoked is out within a second.
 const CHECK: Duration = Duration::from_millis(500);
@@ -47,14 +44,7 @@ impl Forward {
         self.connection.streams.store(true, Ordering::Release);
         let (out, pieces) = mpsc::channel(PIECES);
         tokio::spawn(self.run(session, first, out));
-        let body = futures_util::stream::unfold(pieces, |mut pieces| async {
-            let piece: Vec<u8> = pieces.recv().await?;
-            Some((Ok::<_, Infallible>(piece), pieces))
-        });
-        let mut response = Response::new(Body::from_stream(body));
-        let kind = HeaderValue::from_static("text/event-stream");
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        response
+        event_stream(pieces)
     }
 
     async fn run(mut self, mut session: UnixStream, first: Vec<u8>, out: mpsc::Sender<Vec<u8>>) {
