@@ -63,21 +63,22 @@ pub fn encode_named_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) 
     legacy_key(event, modes)
 }
 
+/// The bit of each modifier in xterm's number for them.
+pub(crate) const MODIFIER_BITS: [(KeyModifiers, u8); 6] = [
+    (KeyModifiers::SHIFT, 1),
+    (KeyModifiers::ALT, 2),
+    (KeyModifiers::CONTROL, 4),
+    (KeyModifiers::SUPER, 8),
+    (KeyModifiers::HYPER, 16),
+    (KeyModifiers::META, 32),
+];
+
 /// Returns xterm's number for the modifiers: 1 plus a bit for each.
 fn modifier_number(modifiers: KeyModifiers) -> u8 {
-    let bits = [
-        (KeyModifiers::SHIFT, 1),
-        (KeyModifiers::ALT, 2),
-        (KeyModifiers::CONTROL, 4),
-        (KeyModifiers::SUPER, 8),
-        (KeyModifiers::HYPER, 16),
-        (KeyModifiers::META, 32),
-    ];
-    1 + bits
+    let held = MODIFIER_BITS
         .iter()
-        .filter(|(one, _)| modifiers.contains(*one))
-        .map(|(_, bit)| bit)
-        .sum::<u8>()
+        .filter(|(one, _)| modifiers.contains(*one));
+    1 + held.map(|(_, bit)| bit).sum::<u8>()
 }
 
 fn form(code: KeyCode) -> Option<Form> {
@@ -318,17 +319,9 @@ fn kitty_plain(code: KeyCode) -> Vec<u8> {
 }
 
 fn lock_bits(state: KeyEventState) -> u32 {
-    let caps = if state.contains(KeyEventState::CAPS_LOCK) {
-        64
-    } else {
-        0
-    };
-    let num = if state.contains(KeyEventState::NUM_LOCK) {
-        128
-    } else {
-        0
-    };
-    caps + num
+    let caps = u32::from(state.contains(KeyEventState::CAPS_LOCK));
+    let num = u32::from(state.contains(KeyEventState::NUM_LOCK));
+    64 * caps + 128 * num
 }
 
 /// The second field of a kitty sequence.
@@ -434,27 +427,14 @@ fn kitty_number(event: &KeyEvent) -> Option<KittyKey> {
         KeyCode::PrintScreen => KittyKey::Number(57361),
         KeyCode::Pause => KittyKey::Number(57362),
         KeyCode::Menu => KittyKey::Number(57363),
-        KeyCode::Media(media) => KittyKey::Number(57428 + media_number(media)),
+        KeyCode::Media(media) => KittyKey::Number(FIRST_MEDIA + place_in(&MEDIA, &media)?),
         code => KittyKey::Legacy(form(code)?),
     })
 }
 
-fn media_number(media: MediaKeyCode) -> u32 {
-    match media {
-        MediaKeyCode::Play => 0,
-        MediaKeyCode::Pause => 1,
-        MediaKeyCode::PlayPause => 2,
-        MediaKeyCode::Reverse => 3,
-        MediaKeyCode::Stop => 4,
-        MediaKeyCode::FastForward => 5,
-        MediaKeyCode::Rewind => 6,
-        MediaKeyCode::TrackNext => 7,
-        MediaKeyCode::TrackPrevious => 8,
-        MediaKeyCode::Record => 9,
-        MediaKeyCode::LowerVolume => 10,
-        MediaKeyCode::RaiseVolume => 11,
-        MediaKeyCode::MuteVolume => 12,
-    }
+fn place_in<T: PartialEq>(keys: &[T], key: &T) -> Option<u32> {
+    let place = keys.iter().position(|known| known == key)?;
+    u32::try_from(place).ok()
 }
 
 fn kitty_lone(code: KeyCode) -> Option<u32> {
@@ -462,25 +442,51 @@ fn kitty_lone(code: KeyCode) -> Option<u32> {
         KeyCode::CapsLock => 57358,
         KeyCode::ScrollLock => 57359,
         KeyCode::NumLock => 57360,
-        KeyCode::Modifier(modifier) => match modifier {
-            ModifierKeyCode::LeftShift => 57441,
-            ModifierKeyCode::LeftControl => 57442,
-            ModifierKeyCode::LeftAlt => 57443,
-            ModifierKeyCode::LeftSuper => 57444,
-            ModifierKeyCode::LeftHyper => 57445,
-            ModifierKeyCode::LeftMeta => 57446,
-            ModifierKeyCode::RightShift => 57447,
-            ModifierKeyCode::RightControl => 57448,
-            ModifierKeyCode::RightAlt => 57449,
-            ModifierKeyCode::RightSuper => 57450,
-            ModifierKeyCode::RightHyper => 57451,
-            ModifierKeyCode::RightMeta => 57452,
-            ModifierKeyCode::IsoLevel3Shift => 57453,
-            ModifierKeyCode::IsoLevel5Shift => 57454,
-        },
+        KeyCode::Modifier(modifier) => FIRST_MODIFIER + place_in(&MODIFIERS, &modifier)?,
         _ => return None,
     })
 }
+
+/// The number of the first of the [`MEDIA`] keys in the kitty protocol.
+pub(crate) const FIRST_MEDIA: u32 = 57428;
+
+/// The number of the first of the [`MODIFIERS`].
+pub(crate) const FIRST_MODIFIER: u32 = 57441;
+
+/// The media keys, in the order of their numbers in the kitty protocol from [`FIRST_MEDIA`] on.
+pub(crate) const MEDIA: [MediaKeyCode; 13] = [
+    MediaKeyCode::Play,
+    MediaKeyCode::Pause,
+    MediaKeyCode::PlayPause,
+    MediaKeyCode::Reverse,
+    MediaKeyCode::Stop,
+    MediaKeyCode::FastForward,
+    MediaKeyCode::Rewind,
+    MediaKeyCode::TrackNext,
+    MediaKeyCode::TrackPrevious,
+    MediaKeyCode::Record,
+    MediaKeyCode::LowerVolume,
+    MediaKeyCode::RaiseVolume,
+    MediaKeyCode::MuteVolume,
+];
+
+/// The modifier keys, in the order of their numbers from [`FIRST_MODIFIER`] on.
+pub(crate) const MODIFIERS: [ModifierKeyCode; 14] = [
+    ModifierKeyCode::LeftShift,
+    ModifierKeyCode::LeftControl,
+    ModifierKeyCode::LeftAlt,
+    ModifierKeyCode::LeftSuper,
+    ModifierKeyCode::LeftHyper,
+    ModifierKeyCode::LeftMeta,
+    ModifierKeyCode::RightShift,
+    ModifierKeyCode::RightControl,
+    ModifierKeyCode::RightAlt,
+    ModifierKeyCode::RightSuper,
+    ModifierKeyCode::RightHyper,
+    ModifierKeyCode::RightMeta,
+    ModifierKeyCode::IsoLevel3Shift,
+    ModifierKeyCode::IsoLevel5Shift,
+];
 
 /// Encodes a whole paste by the human as the child expects it; see [`paste_text`] for its parts.
 pub fn encode_paste(text: &[u8], modes: &Modes) -> Vec<u8> {

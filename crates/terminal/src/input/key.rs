@@ -1,9 +1,8 @@
 //! Keys as control sequences: legacy, `modifyOtherKeys` and the kitty protocol.
 
-use crossterm::event::{
-    KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers, MediaKeyCode, ModifierKeyCode,
-};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers};
 
+use crate::keys::{FIRST_MEDIA, FIRST_MODIFIER, MEDIA, MODIFIER_BITS, MODIFIERS};
 use pitstop_base::keymap::{is_latin, latin_key};
 
 pub(super) fn letter_key(letter: u8) -> Option<KeyCode> {
@@ -65,18 +64,10 @@ impl Attached {
             Some(_) => return None,
         };
         let bits = number - 1;
-        let names = [
-            (1, KeyModifiers::SHIFT),
-            (2, KeyModifiers::ALT),
-            (4, KeyModifiers::CONTROL),
-            (8, KeyModifiers::SUPER),
-            (16, KeyModifiers::HYPER),
-            (32, KeyModifiers::META),
-        ];
-        let modifiers = names
+        let modifiers = MODIFIER_BITS
             .iter()
-            .filter(|(bit, _)| bits & bit != 0)
-            .fold(KeyModifiers::NONE, |all, (_, one)| all | *one);
+            .filter(|(_, bit)| bits & u16::from(*bit) != 0)
+            .fold(KeyModifiers::NONE, |all, (one, _)| all | *one);
         let mut state = KeyEventState::NONE;
         state.set(KeyEventState::CAPS_LOCK, bits & 64 != 0);
         state.set(KeyEventState::NUM_LOCK, bits & 128 != 0);
@@ -177,8 +168,8 @@ fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {
             return keypad.event(KeyCode::Char(digit));
         }
         57409..=57427 => return keypad.event(KEYPAD[(number - 57409) as usize]),
-        57428..=57440 => KeyCode::Media(MEDIA[(number - 57428) as usize]),
-        57441..=57454 => KeyCode::Modifier(MODIFIERS[(number - 57441) as usize]),
+        FIRST_MEDIA..=57440 => KeyCode::Media(MEDIA[(number - FIRST_MEDIA) as usize]),
+        FIRST_MODIFIER..=57454 => KeyCode::Modifier(MODIFIERS[(number - FIRST_MODIFIER) as usize]),
         _ => return None,
     };
     attached.event(code)
@@ -204,37 +195,4 @@ const KEYPAD: [KeyCode; 19] = [
     KeyCode::Insert,
     KeyCode::Delete,
     KeyCode::KeypadBegin,
-];
-
-const MEDIA: [MediaKeyCode; 13] = [
-    MediaKeyCode::Play,
-    MediaKeyCode::Pause,
-    MediaKeyCode::PlayPause,
-    MediaKeyCode::Reverse,
-    MediaKeyCode::Stop,
-    MediaKeyCode::FastForward,
-    MediaKeyCode::Rewind,
-    MediaKeyCode::TrackNext,
-    MediaKeyCode::TrackPrevious,
-    MediaKeyCode::Record,
-    MediaKeyCode::LowerVolume,
-    MediaKeyCode::RaiseVolume,
-    MediaKeyCode::MuteVolume,
-];
-
-const MODIFIERS: [ModifierKeyCode; 14] = [
-    ModifierKeyCode::LeftShift,
-    ModifierKeyCode::LeftControl,
-    ModifierKeyCode::LeftAlt,
-    ModifierKeyCode::LeftSuper,
-    ModifierKeyCode::LeftHyper,
-    ModifierKeyCode::LeftMeta,
-    ModifierKeyCode::RightShift,
-    ModifierKeyCode::RightControl,
-    ModifierKeyCode::RightAlt,
-    ModifierKeyCode::RightSuper,
-    ModifierKeyCode::RightHyper,
-    ModifierKeyCode::RightMeta,
-    ModifierKeyCode::IsoLevel3Shift,
-    ModifierKeyCode::IsoLevel5Shift,
 ];
