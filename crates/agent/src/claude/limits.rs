@@ -480,43 +480,24 @@ mod tests {
     fn the_window_is_taken_from_flag_variable_and_settings() {
         for arg in ["200k", "200000", "200", "200_000", "0.2m"] {
             let flag = read(&["--autocompact", arg], &[], &[]);
-            assert_eq!(
-                at(&flag, MILLION),
-                Some(compacting(167_000, "--autocompact")),
-                "{arg}"
-            );
+            let limit = compacting(167_000, "--autocompact");
+            assert_eq!(at(&flag, MILLION), Some(limit), "{arg}");
         }
-        let glued = read(
-            &["--model", "opus", "--autocompact=150k", "go on"],
-            &[],
-            &[],
-        );
-        assert_eq!(
-            at(&glued, SMALL),
-            Some(compacting(117_000, "--autocompact"))
-        );
-        let variable = read(&[], &[(WINDOW_VARIABLE, "200000")], &[]);
-        assert_eq!(
-            at(&variable, SMALL),
-            Some(compacting(167_000, WINDOW_VARIABLE))
-        );
-        let low = read(&[], &[(WINDOW_VARIABLE, "50000")], &[]);
-        assert_eq!(at(&low, SMALL), Some(compacting(67_000, WINDOW_VARIABLE)));
+        let glued = ["--model", "opus", "--autocompact=150k", "go on"];
+        let limit = compacting(117_000, "--autocompact");
+        assert_eq!(at(&read(&glued, &[], &[]), SMALL), Some(limit));
+        for (given, taken) in [("200000", 167_000), ("50000", 67_000)] {
+            let variable = read(&[], &[(WINDOW_VARIABLE, given)], &[]);
+            let limit = compacting(taken, WINDOW_VARIABLE);
+            assert_eq!(at(&variable, SMALL), Some(limit), "{given}");
+        }
         let settings = read(&[], &[], &[("mine", r#"{"autoCompactWindow":300000}"#)]);
         assert_eq!(at(&settings, MILLION), Some(compacting(267_000, "mine")));
         assert_eq!(at(&settings, SMALL), Some(compacting(167_000, "mine")));
-        let in_settings = read(
-            &[],
-            &[(WINDOW_VARIABLE, "500k")],
-            &[(
-                "mine",
-                r#"{"env":{"CLAUDE_CODE_AUTO_COMPACT_WINDOW":"200k"}}"#,
-            )],
-        );
-        assert_eq!(
-            at(&in_settings, MILLION),
-            Some(compacting(167_000, WINDOW_VARIABLE))
-        );
+        let file = r#"{"env":{"CLAUDE_CODE_AUTO_COMPACT_WINDOW":"200k"}}"#;
+        let in_settings = read(&[], &[(WINDOW_VARIABLE, "500k")], &[("mine", file)]);
+        let limit = compacting(167_000, WINDOW_VARIABLE);
+        assert_eq!(at(&in_settings, MILLION), Some(limit));
     }
 
     #[test]

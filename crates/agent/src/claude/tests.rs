@@ -20,30 +20,26 @@ fn launch(user: &[&str]) -> Launch {
     }
 }
 
-/// The arguments without the appended prompt, which is the same everywhere.
-fn args(launch: &Launch) -> Vec<String> {
+/// The arguments of a session of ours, without the appended prompt.
+const OURS: [&str; 4] = ["--session-id", ID, "--settings", "/run/s.json"];
+
+/// Returns the arguments without the appended prompt, which is the same everywhere, and that prompt.
+fn split_args(launch: &Launch) -> (Vec<String>, String) {
     let line = command_line(launch).unwrap();
-    let mut args: Vec<_> = line
-        .args
-        .iter()
-        .map(|arg| arg.to_str().unwrap().to_owned())
-        .collect();
-    let at = args
-        .iter()
-        .position(|arg| arg == "--append-system-prompt")
-        .unwrap();
-    args.drain(at..at + 2);
-    args
+    let args = line.args.iter().map(|arg| arg.to_str().unwrap().to_owned());
+    let mut args: Vec<_> = args.collect();
+    let is_append = |arg: &String| arg == "--append-system-prompt";
+    let at = args.iter().position(is_append).unwrap();
+    let appended = args.drain(at..at + 2).next_back().unwrap();
+    (args, appended)
+}
+
+fn args(launch: &Launch) -> Vec<String> {
+    split_args(launch).0
 }
 
 fn appended(launch: &Launch) -> String {
-    let line = command_line(launch).unwrap();
-    let at = line
-        .args
-        .iter()
-        .position(|arg| arg == "--append-system-prompt")
-        .unwrap();
-    line.args[at + 1].to_str().unwrap().to_owned()
+    split_args(launch).1
 }
 
 #[test]
@@ -58,31 +54,17 @@ fn the_end_of_a_prompt_is_never_half_of_something() {
 
 #[test]
 fn a_fresh_start_names_its_session() {
-    assert_eq!(
-        args(&launch(&[])),
-        ["--session-id", ID, "--settings", "/run/s.json"]
-    );
-    assert_eq!(
-        command_line(&launch(&[])).unwrap().session,
-        Some(ID.parse().unwrap())
-    );
+    assert_eq!(args(&launch(&[])), OURS);
+    let session = command_line(&launch(&[])).unwrap().session;
+    assert_eq!(session, ID.parse().ok());
 }
 
 #[test]
 fn a_resume_names_the_old_session_and_drops_the_users_choice() {
     let mut launch = launch(&["-c", "--resume", "old", "--session-id=x", "--model", "opus"]);
     launch.way = Start::Resume;
-    assert_eq!(
-        args(&launch),
-        [
-            "--model",
-            "opus",
-            "--resume",
-            ID,
-            "--settings",
-            "/run/s.json"
-        ]
-    );
+    let expected = format!("--model opus --resume {ID} --settings /run/s.json");
+    assert_eq!(args(&launch).join(" "), expected);
 }
 
 #[test]
@@ -94,34 +76,18 @@ fn the_users_own_resume_rules_the_first_start_only() {
     );
     assert_eq!(command_line(&launch).unwrap().session, None);
     launch.first = false;
-    assert_eq!(
-        args(&launch),
-        ["--session-id", ID, "--settings", "/run/s.json"]
-    );
-    assert_eq!(
-        command_line(&launch).unwrap().session,
-        Some(ID.parse().unwrap())
-    );
+    assert_eq!(args(&launch), OURS);
+    let session = command_line(&launch).unwrap().session;
+    assert_eq!(session, ID.parse().ok());
 }
 
 #[test]
 fn a_later_start_keeps_every_flag_and_drops_the_users_prompt() {
-    let mut launch = launch(&[
-        "--add-dir",
-        "/a",
-        "/b",
-        "--model",
-        "opus",
-        "do it",
-        "-d",
-        "--",
-        "x",
-    ]);
+    let given = "--add-dir /a /b --model opus prompt -d -- x";
+    let mut launch = launch(&given.split(' ').collect::<Vec<_>>());
     launch.first = false;
-    assert_eq!(
-        args(&launch)[..6],
-        ["--add-dir", "/a", "/b", "--model", "opus", "-d"]
-    );
+    let kept = args(&launch)[..6].join(" ");
+    assert_eq!(kept, "--add-dir /a /b --model opus -d");
 }
 
 #[test]
@@ -173,10 +139,7 @@ fn a_prompt_that_fits_no_argument_is_refused() {
 #[test]
 fn the_users_settings_and_appended_prompt_are_merged_not_repeated() {
     let user = launch(&["--settings={\"a\":1}", "--append-system-prompt", "mine"]);
-    assert_eq!(
-        args(&user),
-        ["--session-id", ID, "--settings", "/run/s.json"]
-    );
+    assert_eq!(args(&user), OURS);
     assert!(appended(&user).starts_with("mine\n\n"));
     assert_eq!(
         user_settings(&user.user_args),
@@ -195,10 +158,7 @@ fn the_users_settings_and_appended_prompt_are_merged_not_repeated() {
         Some(Given::File("s.json".into()))
     );
     file.user_append = Some("from the file".into());
-    assert_eq!(
-        args(&file),
-        ["--session-id", ID, "--settings", "/run/s.json"]
-    );
+    assert_eq!(args(&file), OURS);
     assert!(appended(&file).starts_with("from the file\n\n"));
 }
 
