@@ -515,6 +515,16 @@ mod tests {
         (percent * 10.0).round() / 10.0
     }
 
+    /// Measures a figure by the default settings, without a limit of the client.
+    fn assessed(used: u64, window: u64) -> Assessment {
+        assess(
+            Tokens(used),
+            Tokens(window),
+            &GuardSettings::default(),
+            None,
+        )
+    }
+
     fn guard() -> Guard {
         Guard::new(GuardSettings::default())
     }
@@ -528,26 +538,16 @@ mod tests {
 
     #[test]
     fn the_figures_of_the_contract() {
+        use Advice::SaveAndReboot;
         let cases = [
             (100_000, 200_000, 55.6, Level::Warning, Advice::None),
             (130_000, 200_000, 72.2, Level::Critical, Advice::Save),
-            (
-                155_000,
-                200_000,
-                86.1,
-                Level::Overflow,
-                Advice::SaveAndReboot,
-            ),
+            (155_000, 200_000, 86.1, Level::Overflow, SaveAndReboot),
             (100_000, 1_000_000, 10.2, Level::Healthy, Advice::None),
             (155_000, 1_000_000, 15.8, Level::Healthy, Advice::None),
         ];
         for (used, window, percent, level, advice) in cases {
-            let found = assess(
-                Tokens(used),
-                Tokens(window),
-                &GuardSettings::default(),
-                None,
-            );
+            let found = assessed(used, window);
             assert_eq!(
                 (rounded(found.percent), found.level, found.advice),
                 (percent, level, advice),
@@ -559,14 +559,7 @@ mod tests {
 
     #[test]
     fn refusal_and_force_have_their_lines() {
-        let assess = |used| {
-            assess(
-                Tokens(used),
-                Tokens(200_000),
-                &GuardSettings::default(),
-                None,
-            )
-        };
+        let assess = |used| assessed(used, 200_000);
         assert_eq!(assess(0).lines.refusal(), Tokens(177_000));
         assert!(!assess(174_599).is_forced() && assess(174_600).is_forced());
     }
@@ -591,25 +584,11 @@ mod tests {
 
     #[test]
     fn a_tiny_or_empty_window_is_no_danger() {
-        let tiny = assess(
-            Tokens(5_000),
-            Tokens(20_000),
-            &GuardSettings::default(),
-            None,
-        );
+        let tiny = assessed(5_000, 20_000);
         assert_eq!((tiny.usable, rounded(tiny.percent)), (Tokens(20_000), 25.0));
-        let none = assess(Tokens(5), Tokens(0), &GuardSettings::default(), None);
+        let none = assessed(5, 0);
         assert_eq!((none.usable, none.level), (Tokens(0), Level::Overflow));
-        assert!(
-            assess(
-                Tokens(u64::MAX),
-                Tokens(u64::MAX),
-                &GuardSettings::default(),
-                None
-            )
-            .percent
-            .is_finite()
-        );
+        assert!(assessed(u64::MAX, u64::MAX).percent.is_finite());
     }
 
     #[test]
