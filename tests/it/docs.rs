@@ -120,7 +120,7 @@ fn commands_in_the_documents_have_flags_that_exist() {
 }
 
 #[test]
-fn every_key_that_can_be_set_is_described() {
+fn every_table_and_every_key_that_can_be_pressed_is_described() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = fs::read_to_string(root.join("config.toml")).unwrap();
     let keys: toml::Table = config.parse().unwrap();
@@ -134,5 +134,14 @@ fn every_key_that_can_be_set_is_described() {
     assert!(
         missing.is_empty(),
         "docs/keys.md says nothing of {missing:?}"
+    );
+    let page = fs::read_to_string(root.join("docs/configuration.md")).unwrap();
+    let missing: Vec<&String> = keys
+        .keys()
+        .filter(|name| !page.contains(&format!("\n| `[{name}]` |")))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "docs/configuration.md says nothing of {missing:?}"
     );
 }
