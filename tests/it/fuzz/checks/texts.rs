@@ -1,6 +1,6 @@
 //! What programs write for us: transcripts, hooks' JSON, configuration.
 
-use pitstop_agent::{parse_hook, parse_status_line};
+use pitstop_agent::{claude, parse_hook, parse_status_line};
 use pitstop_core::config::{Config, error::Style};
 use pitstop_transcript::{
     SessionId, Tokens,
@@ -49,22 +49,9 @@ pub fn transcript(data: &[u8]) {
 
 /// A hook's payload and a status line's.
 pub fn hook(data: &[u8]) {
-    const EVENTS: [&str; 12] = [
-        "SessionStart",
-        "SessionEnd",
-        "UserPromptSubmit",
-        "PreToolUse",
-        "PostToolUse",
-        "Notification",
-        "Stop",
-        "SubagentStop",
-        "PreCompact",
-        "PermissionRequest",
-        "StopFailure",
-        "Unknown",
-    ];
     let mut input = Input(data);
-    let event = EVENTS[usize::from(input.byte()) % EVENTS.len()];
+    let (known, at) = (claude::EVENTS.len(), usize::from(input.byte()));
+    let event = claude::EVENTS.get(at % (known + 1)).unwrap_or(&"Unknown");
     let _ = parse_hook(event, input.0);
     let _ = parse_status_line(input.0);
 }

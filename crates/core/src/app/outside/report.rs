@@ -463,7 +463,7 @@ fn todo_list(model: &Model) -> TodoList {
     match model.identity.agent_kind {
         AgentKind::Generic => TodoList::None,
         AgentKind::Claude if !model.identity.todo_tools => TodoList::Off,
-        _ => TodoList::Empty,
+        AgentKind::Claude | AgentKind::Demo => TodoList::Empty,
     }
 }
 
