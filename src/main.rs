@@ -44,7 +44,6 @@ enum Command {
     Handoff(handoff::HandoffArgs),
     History(history::HistoryArgs),
     Ls(ls::LsArgs),
-    Run(run::RunArgs),
     Man(man::ManArgs),
     Mcp(mcp::McpArgs),
     Notify(notify::NotifyArgs),
@@ -53,6 +52,7 @@ enum Command {
     Prune(prune::PruneArgs),
     #[command(visible_alias = "rs")]
     Restore(restore::RestoreArgs),
+    Run(run::RunArgs),
     #[command(visible_alias = "ss")]
     Save(save::SaveArgs),
     Status(status::StatusArgs),

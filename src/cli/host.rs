@@ -37,6 +37,9 @@ use super::{
     server, template,
 };
 
+/// The place of the flags of every command in its help: behind its own, before `--help`.
+const LAST: usize = 900;
+
 /// What to host.
 #[derive(Clone, Debug, Serialize, Deserialize, clap::Args)]
 pub struct HostArgs {
@@ -47,10 +50,10 @@ pub struct HostArgs {
     #[arg(long)]
     pub new: bool,
     /// Read this configuration instead of the user's
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE", global = true, display_order = LAST)]
     pub config: Option<PathBuf>,
     /// Set one configuration value, such as `--set guard.warn=60`
-    #[arg(long = "set", value_name = "TABLE.KEY=VALUE", global = true)]
+    #[arg(long = "set", value_name = "TABLE.KEY=VALUE", global = true, display_order = LAST + 1)]
     pub settings: Vec<String>,
     /// Arguments for the agent
     #[arg(last = true, value_name = "ARGS")]

@@ -72,10 +72,15 @@ pub fn run(args: &SaveArgs, flags: &Flags) -> Outcome {
         None => None,
     };
     let (reply, json) = save(body, flags)?;
+    let mut exported = String::new();
     if let Some((file, here)) = &export_to {
         export(&reply, file, here)?;
+        exported = format!(
+            "written to {}, for `pitstop restore --from` on another machine\n",
+            one_line(&file.to_string_lossy())
+        );
     }
-    let text = out::render(args.json, || json, || describe(&reply));
+    let text = out::render(args.json, || json, || describe(&reply) + &exported);
     Ok(out::print(&text))
 }
 

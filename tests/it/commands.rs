@@ -191,6 +191,37 @@ fn a_mistyped_command_gets_the_nearest_one() {
     );
 }
 
+#[test]
+fn help_lists_a_command_s_own_flags_before_those_of_every_command_and_the_commands_in_order() {
+    let help = |args: &[&str]| {
+        let output = std::process::Command::new(PITSTOP).args(args).output();
+        text(&output.unwrap())
+    };
+    let listed = |page: &str, from: &str, indent: &str| -> Vec<String> {
+        let (_, rows) = page.split_once(from).expect(page);
+        let rows = rows.lines().filter(|row| row.starts_with(indent));
+        let words = rows.filter_map(|row| row[indent.len()..].split(' ').next());
+        let words = words.filter(|word| word.starts_with(|c: char| c == '-' || c.is_alphabetic()));
+        words.map(str::to_owned).collect()
+    };
+    let page = help(&["--help"]);
+    let (commands, _) = page.split_once("\nArguments:").expect(&page);
+    let commands = listed(commands, "Commands:", "  ");
+    let [demo, others @ .., last] = &commands[..] else {
+        panic!("{commands:?}");
+    };
+    assert_eq!((demo.as_str(), last.as_str()), ("demo", "help"));
+    assert!(others.is_sorted() && others.len() > 20, "{others:?}");
+    for command in others {
+        let page = help(&[command, "-h"]);
+        let flags = listed(&page, "Options:", "      ");
+        assert!(
+            flags.ends_with(&["--config".to_owned(), "--set".to_owned()]),
+            "{page}"
+        );
+    }
+}
+
 fn ask(launch: &Launch, args: &[&str]) -> Output {
     launch.command(args).output().unwrap()
 }
@@ -427,6 +458,15 @@ fn with_faults_in_the_configuration_no_record_is_read_written_or_deleted() {
     }
     let listed = pitstop_at(&home, &["restore", "--list", "--json"]).output();
     assert_eq!(text(&listed.unwrap()), "{\"checkpoints\":[]}\n");
+}
+
+#[test]
+fn the_file_that_a_checkpoint_is_written_to_is_named() {
+    let home = Home::new().unwrap();
+    let args = ["save", "--task", "x", "--to", "kept.json"];
+    let said = text(&pitstop_at(&home, &args).output().unwrap());
+    let named = "written to kept.json, for `pitstop restore --from` on another machine\n";
+    assert!(said.ends_with(named), "{said}");
 }
 
 #[test]
