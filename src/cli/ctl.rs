@@ -51,7 +51,7 @@ pub enum Action {
     Approve,
     /// Put the reboot off
     Defer,
-    /// Write a checkpoint now
+    /// Save a checkpoint now
     Save,
     /// Let no reboot begin by itself
     Pause,
@@ -61,7 +61,7 @@ pub enum Action {
     Undo,
     /// Forget the preserved state (decisions, issues, items, tests), once you say yes; `undo` brings it back
     ClearState,
-    /// Let go of all terminals; the session goes on
+    /// Detach all terminals; the session goes on
     Detach,
     /// End the agent cleanly, and the supervisor
     Stop,

@@ -125,7 +125,7 @@ const ACTIONS: [Row; 24] = [
     (Action::Pause, "pause", "pause or resume automation", &["prefix p"]),
     (Action::Zoom, "zoom", "zoom the pane", &["f8", "prefix z"]),
     (Action::Scroll, "scroll", "scroll and copy", &["f9", "prefix ["]),
-    (Action::Checkpoint, "checkpoint", "write a checkpoint now", &["prefix c"]),
+    (Action::Checkpoint, "checkpoint", "save a checkpoint now", &["prefix c"]),
     (Action::Undo, "undo", "undo the last reboot", &["prefix u"]),
     (Action::EditExternally, "edit-externally", "open the focused document in $EDITOR", &["prefix E"]),
     (Action::Messages, "messages", "show the message log", &["prefix l"]),

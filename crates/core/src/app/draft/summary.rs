@@ -292,7 +292,7 @@ impl Summaries {
                     ),
                 };
                 let seconds = duration_ms.div_ceil(1000);
-                done.info(format!("the summary is written, in {seconds} s{marked}"));
+                done.note(format!("the summary is written, in {seconds} s{marked}"));
                 self.current = Some(Summary {
                     text,
                     made: SummaryMade {

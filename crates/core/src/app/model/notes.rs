@@ -264,7 +264,7 @@ impl NotesPanel {
                 if merged != mine {
                     editor.replace(&merged);
                     done.info(
-                        "the scratchpad was changed meanwhile: both versions are in your edit",
+                        "both versions are in your edit: the scratchpad was changed meanwhile",
                     );
                 }
                 self.text.clone_into(&mut editor.base);

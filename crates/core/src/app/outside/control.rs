@@ -192,9 +192,9 @@ pub(in crate::app) fn asks_before_quit(model: &Model) -> bool {
 /// Returns what a mode means, for a person who has switched to it.
 pub(in crate::app) const fn mode_words(mode: RebootMode) -> &'static str {
     match mode {
-        RebootMode::Manual => "manual: a reboot only by key",
-        RebootMode::Ask => "ask: at the compact line you are asked, nothing goes ahead without you",
-        RebootMode::Auto => "auto: at the compact line a reboot is announced, then goes ahead",
+        RebootMode::Manual => "manual: reboots only by key",
+        RebootMode::Ask => "ask: asks you at the compact line, nothing goes ahead without you",
+        RebootMode::Auto => "auto: reboots by itself at the compact line, after a countdown",
     }
 }
 

@@ -369,6 +369,16 @@ pub(super) fn prefixed(bench: &mut Bench, code: KeyCode) -> Vec<Effect> {
 }
 
 #[test]
+fn esc_closes_the_list_behind_the_prefix_in_silence_and_another_key_is_answered() {
+    let mut bench = Bench::new();
+    prefixed(&mut bench, KeyCode::Esc);
+    assert!(bench.model.view.notices.is_empty());
+    prefixed(&mut bench, KeyCode::Char('ü'));
+    let said = &bench.model.view.notices.back().expect("a notice").text;
+    assert_eq!(said, "no such key after Ctrl-q: F1 shows all keys");
+}
+
+#[test]
 fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
     let mut bench = Bench::new();
     let ask = |bench: &mut Bench, control| {

@@ -153,8 +153,10 @@ fn what_the_session_does_not_show_is_counted_when_the_summary_comes() {
         let id = asked(&warned(&mut bench));
         read(&mut bench, id, "plain");
         answered(&mut bench, id, Ok(text));
-        let notice = &bench.model.view.notices.back().expect("a notice").text;
-        assert!(notice.ends_with(said), "{notice}");
+        let mut shown = bench.model.view.notices.iter();
+        assert!(!shown.any(|one| one.text.contains("summary is written")));
+        let noted = &bench.model.view.log.back().expect("a message").text;
+        assert!(noted.ends_with(said), "{noted}");
     }
 }
 

@@ -75,7 +75,12 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         if let Some(action) = model.keys().action(&key, true) {
             return act(model, action);
         }
-        model.info("no such key after the prefix: the prefix and then `?` shows help");
+        if key.code != KeyCode::Esc {
+            let prefix = model.keys().prefix().label();
+            let help = model.keys().hint(Action::Help);
+            let help = help.map_or_else(String::new, |help| format!(": {help} shows all keys"));
+            model.info(format!("no such key after {prefix}{help}"));
+        }
         return;
     }
     if model.keys().is_prefix(&key) {
