@@ -23,6 +23,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use pitstop_demo::story::edited_files;
 use pitstop_store::is_at;
 
 use super::{
@@ -127,6 +128,15 @@ impl DemoDirs {
             };
             for name in [PROJECT, "state"] {
                 builder.create(root.join(name))?;
+            }
+            // The scripted agent edits nothing on disk, and a handoff that names a file which is not there has a warning about it.
+            builder.recursive(true);
+            for (file, title) in edited_files() {
+                let file = root.join(PROJECT).join(file);
+                if let Some(directory) = file.parent() {
+                    builder.create(directory)?;
+                }
+                fs::write(file, format!("{title}\n"))?;
             }
             return Ok(Self { root, keep, lock });
         }
@@ -234,6 +244,9 @@ mod tests {
         let dirs = |keep| DemoDirs::create_directories(temporary.path(), keep).unwrap();
         let (running, kept, dead) = (dirs(false), dirs(true), dirs(false));
         assert!(dead.project().is_dir());
+        for (file, _) in edited_files() {
+            assert!(dead.project().join(file).is_file(), "{file}");
+        }
         // Closing alone is not enough: a process that another test is starting may have inherited the handle.
         rustix::fs::flock(&dead.lock, FlockOperation::Unlock).unwrap();
         let dead = dead.root.clone();

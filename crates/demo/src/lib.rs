@@ -38,7 +38,7 @@ mod draw;
 mod hooks;
 mod record;
 mod session;
-mod story;
+pub mod story;
 mod terminal;
 mod turn;
 mod view;

@@ -52,6 +52,11 @@ const FILE_LINES: usize = 600;
 /// The prompt the demo gives itself when it goes on alone.
 pub const GO_ON: &str = "Go on with the next item.";
 
+/// Returns the files that the story edits, each with what it is about.
+pub fn edited_files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PLAN.iter().map(|item| (item.file, item.title))
+}
+
 /// The position of a session in the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Story {
