@@ -1,7 +1,7 @@
 //! What the context window holds: the client's own categories as bars, with their parts and with what takes them out.
 //!
 //! ```text
-//!  Messages        110k  77 %  ███████████████████▍      F5: a fresh session begins with about 21k
+//!  Messages        110k  77 %  ███████████████████▍      F5: fresh session ~21k
 //!    results of tools  82k
 //!    what you said    1.2k
 //!  MCP tools         8k   6 %  █▍                        /mcp switches a server off
@@ -25,6 +25,9 @@ use super::{frame, gauge::EIGHTHS, text, theme::Theme};
 /// The widest bar, in cells.
 const BAR: usize = 40;
 
+/// The narrowest bar that still tells one share from another, in cells.
+const LEAST_BAR: usize = 5;
+
 /// The cells of a figure.
 const FIGURE: usize = 7;
 
@@ -42,15 +45,11 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         lines.push(frame::row(text::fit(said, cells), theme.dim));
     }
     let widest = used.iter().map(|row| text::width(&row.name)).max();
+    let widest = widest.unwrap_or(0);
+    let bar = bar_width(&used, widest, cells, model);
     for row in used {
-        lines.push(category_line(
-            row,
-            all,
-            widest.unwrap_or(0),
-            cells,
-            model,
-            theme,
-        ));
+        let line = category_line(row, all, widest, bar, model, theme);
+        lines.push(frame::cut(line, cells));
         lines.extend(row.parts.iter().map(|part| {
             let said = format!(
                 "   {:>FIGURE$}  {}",
@@ -83,12 +82,21 @@ fn reported_categories(model: &Model) -> &[Category] {
     usage.map_or(&[], |usage| &usage.categories)
 }
 
+/// Returns the width of the widest bar: a third of the page, and less where the hints would be cut.
+fn bar_width(used: &[&Category], widest: usize, cells: usize, model: &Model) -> usize {
+    let hints = used.iter().filter_map(|row| way_out(&row.name, model));
+    let hint = hints.map(|hint| text::width(&hint)).max().unwrap_or(0);
+    // The blanks and the percentage stand beside the name, the figure and the hint.
+    let rest = cells.saturating_sub(widest + FIGURE + hint + 11);
+    rest.clamp(LEAST_BAR, BAR).min(cells / 3)
+}
+
 /// Returns the line of a category.
 fn category_line(
     row: &Category,
     all: u64,
     widest: usize,
-    cells: usize,
+    bar: usize,
     model: &Model,
     theme: &Theme,
 ) -> Line<'static> {
@@ -97,7 +105,6 @@ fn category_line(
     let gap = " ".repeat(widest.saturating_sub(text::width(&name)));
     let tokens = text::tokens(row.tokens);
     let percent = text::percent(share * 100.0);
-    let bar = BAR.min(cells / 3);
     let eighths = ((share * (bar * 8) as f64).round() as usize).max(1);
     let full = EIGHTHS[7].repeat(eighths / 8);
     let rest = (eighths % 8).checked_sub(1).map_or("", |at| EIGHTHS[at]);
@@ -109,7 +116,7 @@ fn category_line(
     if let Some(hint) = way_out(&row.name, model) {
         line.push_span(Span::styled(format!("  {hint}"), theme.dim));
     }
-    frame::cut(line, cells)
+    line
 }
 
 /// Returns what takes a category out of the window, by its name in the client's `/context` (2.1.332).
@@ -118,11 +125,11 @@ fn way_out(name: &str, model: &Model) -> Option<String> {
         "Messages" => {
             let key = model.keys().hint(Action::Reboot)?;
             let fresh = text::rough(fresh_tokens(model)?);
-            format!("{key}: a fresh session begins with about {fresh}")
+            format!("{key}: fresh session ~{fresh}")
         }
         "MCP tools" => "/mcp switches a server off".to_owned(),
         "Memory files" => "/memory edits them".to_owned(),
-        "Skills" => "/skills lists them, /plugin switches a plugin off".to_owned(),
+        "Skills" => "/skills lists them, /plugin removes them".to_owned(),
         "Custom agents" => "/agents removes one".to_owned(),
         "System tools" => "--disallowedTools NAME leaves one out".to_owned(),
         _ => return None,

@@ -494,11 +494,18 @@ fn way_line(
 /// Returns the cost of a turn now, and in a fresh session.
 fn cost_line(model: &Model, theme: &Theme, cells: usize) -> Option<Line<'static>> {
     let cost = cost::per_turn(model)?;
-    let fresh = cost.fresh.map(text::dollars);
-    let fresh = fresh.map_or_else(String::new, |fresh| {
-        format!(", about {fresh} in a fresh session")
-    });
-    let said = format!("A turn costs {} now{fresh}", text::dollars(cost.now));
+    let now = format!("A turn costs {} now", text::dollars(cost.now));
+    let said = match cost.fresh.map(text::dollars) {
+        None => now,
+        Some(fresh) => {
+            let whole = format!("{now}, about {fresh} in a fresh session");
+            if text::width(&whole) <= cells {
+                whole
+            } else {
+                format!("{now}, ~{fresh} fresh")
+            }
+        }
+    };
     Some(frame::row(text::fit(&said, cells), theme.text))
 }
 
@@ -545,6 +552,10 @@ fn waiting_text(model: &Model) -> String {
         };
         return said.to_owned();
     }
+    if is_impossible_trim(model) {
+        return "Nothing goes ahead: the trim that was asked for is not possible. w takes another way."
+            .to_owned();
+    }
     let mut blocks = reboot::blocked_by(model);
     blocks.retain(|block| *block != Block::Typing);
     let ends = banner::awaited_events(&blocks);
@@ -559,6 +570,12 @@ fn waiting_text(model: &Model) -> String {
         }
         (false, false) => format!("Once approved it waits {ends}."),
     }
+}
+
+/// Reports whether a trim is chosen, by a script or before it was known, that cannot be made.
+fn is_impossible_trim(model: &Model) -> bool {
+    let offer = trim::offer(model);
+    is_trim(model) && !is_approved(model) && offer.is_err_and(|why| why != NotOffered::Reading)
 }
 
 fn is_approved(model: &Model) -> bool {
@@ -600,6 +617,9 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
     if edited {
         keys.insert(2, "x drop edit");
     }
+    if is_impossible_trim(model) {
+        keys.retain(|key| *key != approve);
+    }
     let next = trim::next_way(model);
     let offered = matches!(trim::offer(model), Ok(_) | Err(NotOffered::Reading));
     if held {
@@ -611,7 +631,8 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
             Way::OnTheFly => "w on the fly",
             Way::Trim => "w trim",
         };
-        keys.insert(1, key);
+        let behind = usize::from(keys.contains(&approve));
+        keys.insert(behind, key);
     }
     keys.into_iter().map(str::to_owned).collect()
 }

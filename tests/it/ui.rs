@@ -198,6 +198,24 @@ fn the_review_shows_both_ways_and_which_one_enter_takes() {
 }
 
 #[test]
+fn a_trim_that_was_chosen_and_is_not_possible_is_said_to_hold_the_reboot() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Reboot);
+    press(&mut model, KeyCode::Char('t'));
+    scene::plan_trim(
+        &mut model,
+        713,
+        [128_400, 128_100, 127_900, 127_000, 126_300],
+    );
+    let drawn = text(&frame(&model));
+    assert!(drawn.contains("Nothing goes ahead: the trim"), "{drawn}");
+    assert!(
+        !drawn.contains("Enter/a") && drawn.contains("w fresh"),
+        "{drawn}"
+    );
+}
+
+#[test]
 fn help_lists_the_keys_in_force() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Help);
