@@ -283,7 +283,7 @@ fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
 fn read_stream(stream: Option<&mut impl std::io::Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        // What was read before an error is judged by itself.
+        // An error ends the reading; the caller checks what came before it.
         let _ = stream.take(LONGEST).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -165,7 +165,7 @@ fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, Fai
             detail::describe(&past, &report)
         }));
     }
-    let changes = detail::changes(&past).ok_or_else(|| {
+    let changes = detail::handoff_difference(&past).ok_or_else(|| {
         out::failed(
             "there are not two handoffs to compare: this iteration was given none, or has made none",
             "",

@@ -208,8 +208,8 @@ async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
     let status = loop {
         tokio::select! {
             ended = child.wait() => break ended?,
-            _ = terminate.recv() => pass(pid, Signal::TERM),
-            _ = hangup.recv() => pass(pid, Signal::HUP),
+            _ = terminate.recv() => forward_signal(pid, Signal::TERM),
+            _ = hangup.recv() => forward_signal(pid, Signal::HUP),
         }
     };
     let mut printed = Vec::new();
@@ -229,7 +229,7 @@ async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
 }
 
 /// Sends a signal that was meant for the command, which is not reaped while it is waited for.
-fn pass(pid: Option<u32>, signal: Signal) {
+fn forward_signal(pid: Option<u32>, signal: Signal) {
     let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     if let Some(pid) = pid {
         kill_process(pid, signal).ok();

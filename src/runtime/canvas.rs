@@ -99,7 +99,7 @@ impl Canvas {
         self.next.reset();
         let cursor = paint(&mut self.next);
         std::mem::swap(&mut self.shown, &mut self.next);
-        let (changed, _) = changes(&self.next, &self.shown);
+        let (changed, _) = changed_cells(&self.next, &self.shown);
         self.painter.draw(seen(changed, self.clip));
         self.finish(cursor)
     }
@@ -116,7 +116,8 @@ impl Canvas {
             blank.reset();
             row.resize(y);
             row.content.clone_from_slice(cells);
-            self.painter.draw(seen(changes(blank, row).0, self.clip));
+            self.painter
+                .draw(seen(changed_cells(blank, row).0, self.clip));
         }
     }
 
@@ -156,7 +157,7 @@ impl Canvas {
         }
         paint(after);
         swap(before, &mut self.shown, start);
-        let (changed, harmed) = changes(before, after);
+        let (changed, harmed) = changed_cells(before, after);
         self.painter.draw(seen(changed, self.clip));
         swap(after, &mut self.shown, start);
         // Beyond the part nothing has changed, but the end of a row may have left its mark there.
@@ -215,7 +216,7 @@ fn swap(part: &mut Buffer, whole: &mut Buffer, start: usize) {
 /// What is drawn may leave its mark on cells that do not differ, and these are drawn again: the second half of a wide character
 /// whose first half is drawn over, and the cells on which a terminal that joins less than we do puts the rest of a cluster. For the
 /// rows whose end leaves one behind the buffer, the second list has the row and the column behind the mark.
-fn changes<'a>(before: &Buffer, after: &'a Buffer) -> (Vec<Placed<'a>>, Vec<(u16, u16)>) {
+fn changed_cells<'a>(before: &Buffer, after: &'a Buffer) -> (Vec<Placed<'a>>, Vec<(u16, u16)>) {
     let (mut changed, mut beyond) = (Vec::new(), Vec::new());
     let columns = usize::from(after.area.width).max(1);
     let rows = before

@@ -226,7 +226,7 @@ pub fn new_ids() -> NewIds {
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Has everything written and the database closed; returns what could not be done, for a person.
-pub async fn close(
+pub async fn close_store(
     store_writer: &tokio::sync::mpsc::Sender<Job>,
     reason: EndReason,
 ) -> Option<String> {
@@ -273,12 +273,12 @@ mod tests {
                     let _ = done.send(lost);
                 }
             };
-            let (said, ()) = tokio::join!(close(&sender, EndReason::Shutdown), writer);
+            let (said, ()) = tokio::join!(close_store(&sender, EndReason::Shutdown), writer);
             assert_eq!(said.as_deref(), told);
         }
         let (sender, jobs) = tokio::sync::mpsc::channel(1);
         drop(jobs);
-        let said = close(&sender, EndReason::Shutdown).await;
+        let said = close_store(&sender, EndReason::Shutdown).await;
         assert_eq!(
             said.as_deref(),
             Some("the database could not be closed in time")

@@ -37,7 +37,7 @@ const SOURCE: &str = "custom:pitstop";
 
 /// The agent's name in herdr. It is not that of the client: herdr resumes a client that it knows by itself, without pitstop and
 /// beside the supervisor, which outlives herdr.
-const AGENT: &str = "pitstop";
+const AGENT_NAME: &str = "pitstop";
 
 /// The shortest time between two reports of a pane.
 const GAP: Duration = Duration::from_millis(500);
@@ -205,12 +205,12 @@ impl Pane {
         if takes_tokens && last.context.is_some() {
             self.show_context(None).await;
         }
-        self.run("release-agent", &["--agent", AGENT]).await;
+        self.run("release-agent", &["--agent", AGENT_NAME]).await;
     }
 
     /// Reports the state and the session.
     async fn report(&mut self, report: &Report) {
-        let mut args = vec!["--agent", AGENT, "--state", report.state];
+        let mut args = vec!["--agent", AGENT_NAME, "--state", report.state];
         args.extend(["--agent-session-id", &report.session]);
         if let Some(message) = &report.message {
             args.extend(["--message", message]);

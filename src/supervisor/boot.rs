@@ -227,7 +227,7 @@ async fn supervised(
     // Nothing of it is used after a panic, which the panic hook has reported.
     let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
     let ran = running.catch_unwind().await.ok();
-    Box::pin(close(ran, store_writer, doors)).await
+    Box::pin(close_all(ran, store_writer, doors)).await
 }
 
 /// Returns the first moment of a process that begins now.
@@ -557,7 +557,7 @@ async fn first_effects(
 }
 
 /// Has everything written, closes the doors, and releases the lock last.
-async fn close(
+async fn close_all(
     ran: Option<io::Result<Left>>,
     store_writer: &mpsc::Sender<Job>,
     doors: Doors,
@@ -572,7 +572,7 @@ async fn close(
         .ok()
         .and_then(|left| left.model.outside.quitting());
     let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    let unwritten = effects::close(store_writer, reason).await;
+    let unwritten = effects::close_store(store_writer, reason).await;
     doors.close().await;
     Ok(Left { unwritten, ..ran? })
 }

@@ -45,7 +45,7 @@ fn lay_mark(cell: &mut ratatui::buffer::Cell, style: Style) {
         cell.modifier.remove(Modifier::REVERSED);
         cell.fg = Color::Reset;
     }
-    // A mark with letters of its own colour stays readable on any text; one without keeps the text's.
+    // A style with a foreground is readable over any text; under one without, the text keeps its colour.
     cell.set_style(style);
 }
 

@@ -20,7 +20,7 @@ use tokio::time::sleep_until;
 
 use super::Connection;
 use super::routes::{
-    Answered, HttpError, ServerState, accepted, connection_of, exact, parse, read_body, send,
+    Answered, HttpError, ServerState, accepted, connection_of, exact, parse, read_body, send_call,
 };
 use pitstop_agent::bridge::{
     BridgeOrder, CompactBody, Decision, Fact, HelloBody, Invalid, OrderBody, OrderId, Orders,
@@ -209,7 +209,7 @@ async fn said(state: &ServerState, session: SessionId, client: String, said: Sai
         said,
     };
     // The answer confirms only that the message has been taken.
-    send(state, Request::Bridge(Box::new(report))).await?;
+    send_call(state, Request::Bridge(Box::new(report))).await?;
     Ok(accepted())
 }
 

@@ -141,7 +141,7 @@ async fn hook(
     // The payload is passed on unparsed, valid or not: the loop decides how to treat a broken one,
     // and even then the event's name counts.
     let (refusable, is_held) = (event == REFUSABLE_EVENT, event == PERMISSION_EVENT);
-    let queued = send(&state, Request::Hook { event, body }).await;
+    let queued = send_call(&state, Request::Hook { event, body }).await;
     count(&state, came, queued.is_ok());
     let answer = queued?;
     if is_held {
@@ -169,7 +169,7 @@ async fn held(
         reply = answer => reply.map_or_else(|_| accepted(), |reply| respond(reply, Vec::new())),
         () = connection.process_ended() => {
             // The answer is not waited for any more, which the loop sees with the next call.
-            let _ = send(state, Request::HookGone).await;
+            let _ = send_call(state, Request::HookGone).await;
             accepted()
         }
     }
@@ -187,7 +187,7 @@ fn count(state: &ServerState, came: Instant, taken: bool) {
 
 async fn status_line(State(state): State<ServerState>, request: HttpRequest) -> Answered {
     let body = read_body(request).await?;
-    let answer = send(&state, Request::StatusLine { body }).await?;
+    let answer = send_call(&state, Request::StatusLine { body }).await?;
     Ok(match timeout(LINE_LIMIT, answer).await {
         Ok(Ok(Reply::StatusLine(line))) => Json(line).into_response(),
         // The figure has been taken; a late line is of no use.
@@ -395,7 +395,7 @@ pub(super) fn connection_of(request: &HttpRequest) -> Arc<Connection> {
 }
 
 /// Puts a call into the loop's queue, waiting a moment if that is full.
-pub(super) async fn send(
+pub(super) async fn send_call(
     state: &ServerState,
     request: Request,
 ) -> Result<oneshot::Receiver<Reply>, HttpError> {
@@ -419,7 +419,7 @@ async fn ask(state: &ServerState, request: Request) -> Answered {
 
 /// Sends a request to the loop and waits for its reply, within the time limit.
 pub(super) async fn call(state: &ServerState, request: Request) -> Result<Reply, HttpError> {
-    let answer = send(state, request).await?;
+    let answer = send_call(state, request).await?;
     match timeout(ANSWER_LIMIT, answer).await {
         Ok(Ok(reply)) => Ok(reply),
         Ok(Err(_)) => Err(HttpError::ending()),

@@ -68,8 +68,8 @@ pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     }
 }
 
-/// Returns the part of a word that stands for itself: behind a variable, a bracket or a wildcard there is the rest of a path, of
-/// which the name alone is known, and behind a backslash the letter of an escape.
+/// Returns the part of a word that means something without what stands before it. Behind a variable, a bracket or a wildcard the
+/// word is the end of a path, and only its file name is known; behind a backslash its first letter belongs to an escape.
 fn own_part<'a>(word: &'a str, before: &str) -> &'a str {
     let name = || word.rsplit('/').next().unwrap_or(word);
     let mut before = before.chars().rev();

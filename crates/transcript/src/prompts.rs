@@ -71,7 +71,7 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     if text.is_empty() || is_handoff(&text) || is_unmarked || by_hook {
         return None;
     }
-    if is_clients_tag(&text) {
+    if is_client_tag(&text) {
         return command_arguments(&text).map(|own| Cow::Owned(own.to_owned()));
     }
     match task_in(&text) {
@@ -82,7 +82,7 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
 
 /// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people
 /// write have names of one word: `<rules>`, `<div>`; as two of the client's have.
-fn is_clients_tag(text: &str) -> bool {
+fn is_client_tag(text: &str) -> bool {
     static TAG: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new("^<(?:[a-z]*[-_]|(?:tick|channel)(?:[^a-z]|$))").expect("a valid pattern")
     });

@@ -55,7 +55,7 @@ const WORDS_CAP: usize = 1_600;
 /// The most of a plan that is kept, in bytes.
 const PLAN_CAP: usize = 3_000;
 
-/// The headings of the handoff's sections that hold the work, and the mark of a file that was changed.
+/// The heading of the work at hand.
 pub const WORK_HEADING: &str = "## Work at hand";
 /// The heading of the commands.
 pub const COMMANDS_HEADING: &str = "## Commands";

@@ -9,7 +9,7 @@ use pitstop_core::{api::wire::IterationReport, app::history, lineage::past::Past
 use pitstop_handoff::scratchpad::difference;
 
 /// Returns the changes from the handoff that it was given to the one that it gave; none unless there are both.
-pub(super) fn changes(past: &PastSession) -> Option<String> {
+pub(super) fn handoff_difference(past: &PastSession) -> Option<String> {
     let (got, gave) = (past.got.as_ref()?, past.gave.as_ref()?);
     Some(difference(&got.handoff, &gave.handoff))
 }
@@ -20,7 +20,7 @@ pub(super) fn as_json(past: &PastSession, report: &IterationReport) -> Value {
         "run_id": past.run, "task": past.task, "iteration": report,
         "handoff_given": past.got.as_ref().map(|entry| &entry.handoff),
         "handoff_made": past.gave.as_ref().map(|entry| &entry.handoff),
-        "difference": changes(past),
+        "difference": handoff_difference(past),
     })
 }
 

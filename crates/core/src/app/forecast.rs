@@ -18,7 +18,7 @@ const MANY: u32 = 200;
 const MANY_HOURS: u32 = 10;
 
 /// The number up to which minutes and calls are counted one by one.
-const FEW: u32 = 20;
+const COUNTED_SINGLY: u32 = 20;
 
 /// Returns the forecast as scripts read it; `None` without a figure.
 #[must_use]
@@ -92,7 +92,7 @@ fn turns(TurnsLeft { least, most }: TurnsLeft) -> String {
 fn minutes(count: u32) -> String {
     match count {
         0 => "less than 1 min".to_owned(),
-        1..=FEW => format!("about {count} min"),
+        1..=COUNTED_SINGLY => format!("about {count} min"),
         21..=90 => format!("about {} min", nearest(count, 5)),
         _ if count > MANY_HOURS * 60 => format!("over {MANY_HOURS} h"),
         _ => format!("about {} h", nearest(count, 60) / 60),
@@ -102,7 +102,7 @@ fn minutes(count: u32) -> String {
 fn calls(count: u32) -> String {
     match count {
         0 | 1 => "about 1 tool call".to_owned(),
-        2..=FEW => format!("about {count} tool calls"),
+        2..=COUNTED_SINGLY => format!("about {count} tool calls"),
         21..=MANY => format!("about {} tool calls", nearest(count, 10)),
         _ => format!("over {MANY} tool calls"),
     }

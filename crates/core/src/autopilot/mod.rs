@@ -450,7 +450,7 @@ impl Autopilot {
 
 /// Reports whether a tool of this name changes files or to-dos.
 #[must_use]
-pub fn changes(tool: &str) -> bool {
+pub fn changes_work(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
         || tool.contains("Todo")
         || (tool.starts_with("Task") && tool != "Task" && tool != "TaskOutput")

@@ -183,7 +183,9 @@ fn a_tool_that_gets_work_done_is_a_change_and_another_is_none() {
         let tripped = matches!(run.settled(7, false, &spent(1)), Verdict::Trip(_));
         assert_eq!(tripped, number == 2);
     }
-    assert!(changes("TodoWrite") && changes("TaskUpdate") && changes("NotebookEdit"));
+    assert!(
+        changes_work("TodoWrite") && changes_work("TaskUpdate") && changes_work("NotebookEdit")
+    );
 }
 
 #[test]

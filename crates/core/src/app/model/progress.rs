@@ -40,7 +40,7 @@ impl Progress {
     /// Notes that a tool has run in the main conversation or in a subagent's, and reports whether that is work done.
     pub fn tool_ran(&mut self, name: &str, command: Option<&str>, failed: bool) -> bool {
         let worked = match command {
-            None => !failed && autopilot::changes(name),
+            None => !failed && autopilot::changes_work(name),
             Some(command) => {
                 let words: Vec<&str> = command.split_whitespace().collect();
                 let new = self.commands.len() < COMMANDS && self.commands.insert(hash_of(&words));
