@@ -4,7 +4,7 @@ use crate::{
     api::wire::{CommitBody, NotedReply, Reply, Report, SaveBody, SaveReply, TestBody, UsageQuery},
     lineage::checkpoint::{AutoSave, restore_command},
 };
-use pitstop_base::format::percent;
+use pitstop_base::{clock::At, format::percent};
 use pitstop_handoff::{
     breakpoint::{
         commit::Made,
@@ -21,7 +21,7 @@ use crate::app::{
     },
     effect::Effect,
     event::CallId,
-    model::{Model, moments::SeenBy},
+    model::{Model, draft::HandoffDraft, moments::SeenBy},
     outside::report,
 };
 
@@ -30,77 +30,76 @@ pub fn reported(model: &mut Model, call: CallId, report: Report) {
     // A script may give any name: the name is kept with its report, which is filed under our own.
     let named = report.environment().map(quote_command);
     let named = named.filter(|named| !named.trim().is_empty());
-    let noted = match report {
-        Report::Commit(body) => commit_reported(model, &body, named),
-        Report::Tests(body) => tests_reported(model, &body, named),
+    let (observed, noted) = match report {
+        Report::Commit(body) => (Observed::Commit(made(&body)), commit_noted(&body)),
+        Report::Tests(body) => {
+            let run = model.draft.tests_run(body, model.now);
+            let tests_passed = Some(run.total.passed);
+            let noted = NotedReply {
+                tests_passed,
+                ..NotedReply::default()
+            };
+            (Observed::Tests(run), noted)
+        }
         Report::AutoSave(body) => return auto_save(model, call, body, named),
     };
-    model.answer(call, Reply::Noted(noted));
-}
-
-fn commit_reported(model: &mut Model, body: &CommitBody, named: Option<String>) -> NotedReply {
-    let message = body.commit_message.as_deref().unwrap_or_default();
-    let branch = body.branch.as_deref();
-    let made = Made::from_report(&body.commit_sha, branch, message, body.files_changed);
-    let saved = breakpoint::take_in(model, Observed::Commit(made));
-    NotedReply {
-        commit: body
-            .commit_sha
-            .get(..8)
-            .or(Some(&body.commit_sha))
-            .map(str::to_owned),
-        ..noted_reply(model, saved, named)
-    }
-}
-
-fn tests_reported(model: &mut Model, body: &TestBody, named: Option<String>) -> NotedReply {
-    let total = Total {
-        passed: body.passed,
-        count: body.test_count,
-        failed: body.failed_count,
-    };
-    let command = quote_command(body.test_command.as_deref().unwrap_or_default());
-    let failing = body.failing_tests.as_deref().unwrap_or_default();
-    let passing = body.passing_tests.as_deref().unwrap_or_default();
-    let again = model
-        .draft
-        .moments
-        .is_known(SeenBy::Report, total, model.now);
-    let run = ReportedRun {
-        command: &command,
-        runner: body.runner.as_deref(),
-        directory: body.directory.as_deref(),
-        passed: total.passed,
-        failed: total.failed,
-        failing,
-        passing,
-    };
-    model.draft.tests_reported(&run, again);
-    let run = TestRun {
-        by: SeenBy::Report,
-        total,
-        seconds: body.duration_seconds,
-        failing: failing.to_vec(),
-        command,
-    };
-    let saved = breakpoint::take_in(model, Observed::Tests(run));
-    NotedReply {
-        tests_passed: Some(body.passed),
-        ..noted_reply(model, saved, named)
-    }
-}
-
-fn noted_reply(model: &mut Model, saved: Option<bool>, named: Option<String>) -> NotedReply {
+    let saved = breakpoint::take_in(model, observed);
     let kept = saved.is_some_and(|saved| saved) && named.is_some();
     if let Some(one) = model.draft.moments.waiting.last_mut().filter(|_| kept) {
         one.about["environment"] = named.into();
     }
     let is_kept = saved.unwrap_or(true);
-    NotedReply {
+    let noted = NotedReply {
         status: if is_kept { "saved" } else { "recorded" }.to_owned(),
         known: saved.is_none(),
         session_id: Some(model.session.id.to_string()),
+        ..noted
+    };
+    model.answer(call, Reply::Noted(noted));
+}
+
+fn made(body: &CommitBody) -> Made {
+    let message = body.commit_message.as_deref().unwrap_or_default();
+    let branch = body.branch.as_deref();
+    Made::from_report(&body.commit_sha, branch, message, body.files_changed)
+}
+
+fn commit_noted(body: &CommitBody) -> NotedReply {
+    let short = body.commit_sha.get(..8).unwrap_or(&body.commit_sha);
+    NotedReply {
+        commit: Some(short.to_owned()),
         ..NotedReply::default()
+    }
+}
+
+impl HandoffDraft {
+    /// Takes in a test run that a program outside reports, and returns it as it is observed.
+    fn tests_run(&mut self, body: TestBody, now: At) -> TestRun {
+        let total = Total {
+            passed: body.passed,
+            count: body.test_count,
+            failed: body.failed_count,
+        };
+        let command = quote_command(body.test_command.as_deref().unwrap_or_default());
+        let failing = body.failing_tests.unwrap_or_default();
+        let run = ReportedRun {
+            command: &command,
+            runner: body.runner.as_deref(),
+            directory: body.directory.as_deref(),
+            passed: total.passed,
+            failed: total.failed,
+            failing: &failing,
+            passing: body.passing_tests.as_deref().unwrap_or_default(),
+        };
+        let again = self.moments.is_known(SeenBy::Report, total, now);
+        self.tests_reported(&run, again);
+        TestRun {
+            by: SeenBy::Report,
+            total,
+            command,
+            seconds: body.duration_seconds,
+            failing,
+        }
     }
 }
 
