@@ -284,7 +284,10 @@ fn read(model: &mut Model, event: ReadEvent) {
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
         ReadEvent::TranscriptLost { session, why } => {
-            figures::transcript_lost(model, session, &why);
+            if session == model.session.id {
+                model.session.transcript_lost(&why);
+                figures::figures_changed(model);
+            }
         }
         ReadEvent::Prepared { reboot, refused } => {
             model.reboot.on(AttemptEvent::Prepared(reboot, refused));
@@ -306,7 +309,12 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Summarized { id, outcome } => {
             summary::on(model, SummaryEvent::Answered(id, outcome));
         }
-        ReadEvent::Moved { session } => daemon::found(model, session),
+        ReadEvent::Moved { session } => {
+            if model.session.is_moved_to(session) {
+                model.session.forked(session);
+                reboot::moved(model);
+            }
+        }
         ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
     }
 }
@@ -346,7 +354,13 @@ fn timer(model: &mut Model, id: TimerId) {
         }
         TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),
         TimerId::RunClock => autopilot::clock(model),
-        TimerId::MovedEnd(epoch) => process::moved_too_late(model, epoch),
+        TimerId::MovedEnd(epoch) => {
+            // The shell has not answered in time.
+            if model.session.agent.daemon.is_late(epoch) {
+                let why = "it could not be ended in time".to_owned();
+                process::moved_ended(model, None, Some(why));
+            }
+        }
         TimerId::Notice => {
             let timer = model.view.expire_notices(model.now);
             model.emit_all(timer);

@@ -161,7 +161,8 @@ impl Session {
     }
 
     /// Notes that the transcript can no longer be read.
-    pub(in crate::app) fn transcript_lost(&mut self) {
+    pub(in crate::app) fn transcript_lost(&mut self, why: &str) {
+        tracing::warn!(session = %self.id, why, "the transcript cannot be followed");
         self.transcript_lost = true;
         self.guard.forget(Source::Transcript);
     }

@@ -1,6 +1,10 @@
 //! The reports of the hosted agent by its hooks, its status line, its title and its transcript.
 
-use crate::{api::wire::AgentState, guard::Source, lineage::Cause};
+use crate::{
+    api::wire::AgentState,
+    guard::Source,
+    lineage::{Cause, TokenTotals},
+};
 use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
 use pitstop_transcript::{SessionId, usage::Usage};
@@ -14,16 +18,16 @@ use crate::app::{
     },
     effect::Effect,
     event::TranscriptFacts,
-    model::{Model, activity::TitleState, attempt::AttemptEvent},
+    model::{Model, activity::TitleState, attempt::AttemptEvent, session::Session},
     reboot::{
         self,
         in_place::{self, ReplaceEvent},
         trim::{self, SurveyEvent},
     },
     session::{
-        compaction, daemon,
-        figures::{compacted, figures_changed, observe, report_taken},
-        hookless, human, rewind,
+        compaction::{self, CompactionSign},
+        figures::{figures_changed, observe, report_taken},
+        hookless, rewind,
         turn::{prompted, settle_stop, stop_reported, tool_finished, turn_failed},
     },
 };
@@ -95,7 +99,13 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         AgentEvent::Compacting {
             automatic, ordered, ..
         } => compaction::announced(model, automatic, ordered),
-        AgentEvent::Compacted { .. } => compacted(model),
+        AgentEvent::Compacted { .. } => {
+            compaction::seen(model, CompactionSign::Finished);
+            if model.session.learn_announced_limit() {
+                figures_changed(model);
+            }
+            save_iteration(model);
+        }
         AgentEvent::Notified { .. }
         | AgentEvent::SessionEnded { .. }
         | AgentEvent::SubagentStarted { .. }
@@ -123,7 +133,8 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             !ended
         };
         if moves && *source == StartSource::Fork {
-            daemon::forked(model, *session);
+            model.session.forked(*session);
+            reboot::moved(model);
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
             carried::keep(model);
@@ -179,7 +190,9 @@ pub fn title_changed(model: &mut Model, title: String) {
     let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
     if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
         model.error(AGENT_VIEW);
-        daemon::opened(model);
+        let session = model.session.id;
+        let asks = model.session.agent.daemon.opened(session);
+        model.emit(asks);
     } else if !listing {
         // The session is back in the pane, and the banner is no longer true.
         model.view.withdraw_notice(AGENT_VIEW);
@@ -206,7 +219,7 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
                 save_iteration(model);
             }
         }
-        StartSource::Compact => compaction::rebuilt(model),
+        StartSource::Compact => compaction::seen(model, CompactionSign::Rebuilt),
         _ => {}
     }
     // A dialog at the start may still come; the prompt box shows that it is over.
@@ -268,25 +281,26 @@ fn limit_words(name: &str, limit: pitstop_agent::RateLimit, now: At) -> String {
     format!("{name} limit {} %{reset}", percent(limit.used_percentage))
 }
 
-/// Takes over the tokens that the session has used. Where a conversation was replaced, those up to its boundary belong to the
-/// iteration before: a sign that it is replaced may come before the last call of that one is read.
-fn spent(model: &mut Model, facts: &TranscriptFacts) {
-    let session = model.session.id;
-    if let Some(before) = model.session.compactions.before_our_own() {
-        let is_behind = facts.compactions > before;
-        let totals = if is_behind {
-            facts.before_compaction
-        } else {
-            facts.totals
-        };
-        if let Some(late) = model.session.spending.settle_tokens(session, totals) {
-            add_late_tokens(model, late);
+impl Session {
+    /// Takes over the tokens that the session has used. Where a conversation was replaced, those up to its boundary belong to the
+    /// iteration before, and are returned: a sign that it is replaced may come before the last call of that one is read.
+    fn spent(&mut self, facts: &TranscriptFacts) -> Option<TokenTotals> {
+        let mut late = None;
+        if let Some(before) = self.compactions.before_our_own() {
+            let is_behind = facts.compactions > before;
+            let totals = if is_behind {
+                facts.before_compaction
+            } else {
+                facts.totals
+            };
+            late = self.spending.settle_tokens(self.id, totals);
+            if !is_behind {
+                return late;
+            }
         }
-        if !is_behind {
-            return;
-        }
+        self.spending.observe_tokens(self.id, facts.totals);
+        late
     }
-    model.session.spending.observe_tokens(session, facts.totals);
 }
 
 /// Takes in the facts of a transcript that has grown.
@@ -301,7 +315,8 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let ran = std::mem::take(&mut facts.ran);
     model.draft.transcript_read(&mut facts);
     if let Some(words) = facts.human.take() {
-        human::take(model, &words);
+        let warmup = model.config.reboot.warmup_prompt.as_deref();
+        model.draft.human_said(&words, warmup.map(str::trim));
     }
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {
@@ -317,8 +332,10 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         in_place::on(model, ReplaceEvent::Compacted);
     }
     // While a file is read for the first time, its sums are of a part.
-    if facts.whole {
-        spent(model, &facts);
+    if facts.whole
+        && let Some(late) = model.session.spent(&facts)
+    {
+        add_late_tokens(model, late);
     }
     let before = model.session.transcript_read(facts);
     if model.session.seen_elsewhere(&before) {
@@ -330,7 +347,10 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         model.scratch.at_seam |= session.agent.state == AgentState::Busy && !session.is_in_call();
     }
     // This comes before the figure, so that the figure's fall is explained.
-    compaction::transcript_read(model);
+    if model.session.transcript.whole {
+        let total = model.session.transcript.compactions;
+        compaction::seen(model, CompactionSign::Boundaries(total));
+    }
     if let Some(used) = used {
         observe(model, used, None, Source::Transcript);
     } else {

@@ -24,10 +24,11 @@ use pitstop_agent::{
 };
 
 use crate::app::{
+    consequences::Consequences,
     effect::Effect,
     event::{BridgeEvent, TimerId},
     model::{
-        Model,
+        AgentView, Model,
         orders::{EndedOrder, OrderEnd, Purpose},
         submission::SubmissionEvent,
     },
@@ -114,7 +115,7 @@ fn said(model: &mut Model, report: Report) {
     if let Said::WrongProtocol(found) = report.said {
         let bridge = &mut model.session.agent.bridge;
         if bridge.link.give_up(Absence::OtherProtocol(found)) {
-            goes_on_without(model);
+            model.session.agent.go_on_without().carry_out(model);
         }
         return;
     }
@@ -241,7 +242,7 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
         Link::Awaited => {
             let why = too_old(model).unwrap_or(Absence::NoHello);
             if model.session.agent.bridge.link.give_up(why) {
-                goes_on_without(model);
+                model.session.agent.go_on_without().carry_out(model);
             }
         }
         Link::InForce { .. } => {
@@ -249,19 +250,22 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
                 return model.emit(again(SILENCE));
             }
             model.session.guard.forget(Source::Bridge);
-            goes_on_without(model);
+            model.session.agent.go_on_without().carry_out(model);
             figures::figures_changed(model);
         }
         Link::None | Link::Absent(_) => {}
     }
 }
 
-fn goes_on_without(model: &mut Model) {
-    if let Link::Absent(why) = &model.session.agent.bridge.link {
-        model.session.agent.without_mods =
-            matches!(why, Absence::NoHello | Absence::OtherProtocol(_));
-        let text = format!("without the bridge: {why}");
-        model.info(text);
+impl AgentView {
+    /// Goes on without the bridge.
+    fn go_on_without(&mut self) -> Consequences {
+        let mut follows = Consequences::default();
+        if let Link::Absent(why) = &self.bridge.link {
+            self.without_mods = matches!(why, Absence::NoHello | Absence::OtherProtocol(_));
+            follows.info(format!("without the bridge: {why}"));
+        }
+        follows
     }
 }
 

@@ -20,7 +20,7 @@ use pitstop_base::keymap::Action;
 use crate::app::{
     draft::checkpoint,
     facts::is_quiet,
-    model::{Model, compactions::Compactions},
+    model::{Model, session::Session},
     reboot::{
         self,
         in_place::{self, ReplaceEvent},
@@ -34,55 +34,53 @@ const REFUSAL: &str = "pitstop holds compaction back and offers a reboot with a 
 /// The text that it shows when it compacts by an order of ours and our mod is not asked.
 const PASSED_OVER: &str = "pitstop's mod was not asked: settings of the machine keep it out";
 
-/// Takes over the number of boundaries in the transcript.
-pub fn transcript_read(model: &mut Model) {
-    if model.session.transcript.whole {
-        let total = model.session.transcript.compactions;
-        seen(model, |compactions, turn| {
-            compactions.transcript(total, turn);
-        });
-    }
+/// A sign that the client has compacted its context.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::app) enum CompactionSign {
+    /// The transcript has this number of boundaries.
+    Boundaries(u64),
+    /// The client has reported it.
+    Finished,
+    /// The client has rebuilt its session from it.
+    Rebuilt,
+    /// The figure fell by much, and the agent has neither hooks nor a transcript that would report the reason.
+    Fell,
 }
 
-/// Counts a compaction that the client has reported.
-pub fn finished(model: &mut Model) {
-    forget_figures(model);
-    seen(model, Compactions::finish);
-}
-
-/// Counts a compaction from which the client has rebuilt its session.
-pub fn rebuilt(model: &mut Model) {
-    forget_figures(model);
-    seen(model, Compactions::rebuild);
-}
-
-/// Forgets the figures of the context before the compaction.
-fn forget_figures(model: &mut Model) {
-    model.session.guard.forget(Source::StatusLine);
-    model.session.guard.forget(Source::Bridge);
-}
-
-/// Counts a compaction because the figure fell by much, and the agent has neither hooks nor a transcript that would report the reason.
-pub fn fell(model: &mut Model) {
-    model.session.guard.note_fall();
-    seen(model, Compactions::fall);
-}
-
-fn seen(model: &mut Model, count_one: impl FnOnce(&mut Compactions, u64)) {
-    let (before, turn) = (
-        model.session.compactions.count(),
-        u64::from(model.session.agent.turns),
-    );
-    count_one(&mut model.session.compactions, turn);
-    let count = model.session.compactions.count();
-    if let Some(current) = model.lineage.current_mut() {
-        current.compactions = count;
-    }
-    if count > before {
-        // Where the fall itself showed it, the figure behind it is here already.
-        if model.session.compactions.awaits_fall.is_some() {
-            model.session.guard.note_compaction();
+impl Session {
+    /// Takes in a sign of a compaction. Returns whether it shows one that was not counted.
+    fn compaction_seen(&mut self, sign: CompactionSign) -> bool {
+        let (before, turn) = (self.compactions.count(), u64::from(self.agent.turns));
+        match sign {
+            CompactionSign::Boundaries(total) => self.compactions.transcript(total, turn),
+            CompactionSign::Finished => self.compactions.finish(turn),
+            CompactionSign::Rebuilt => self.compactions.rebuild(turn),
+            CompactionSign::Fell => {
+                self.guard.note_fall();
+                self.compactions.fall(turn);
+            }
         }
+        if matches!(sign, CompactionSign::Finished | CompactionSign::Rebuilt) {
+            // They are of the context before.
+            self.guard.forget(Source::StatusLine);
+            self.guard.forget(Source::Bridge);
+        }
+        let is_new = self.compactions.count() > before;
+        // Where the fall itself showed it, the figure behind it is here already.
+        if is_new && self.compactions.awaits_fall.is_some() {
+            self.guard.note_compaction();
+        }
+        is_new
+    }
+}
+
+/// Takes in a sign of a compaction, and counts it once.
+pub(in crate::app) fn seen(model: &mut Model, sign: CompactionSign) {
+    let is_new = model.session.compaction_seen(sign);
+    if let Some(current) = model.lineage.current_mut() {
+        current.compactions = model.session.compactions.count();
+    }
+    if is_new {
         model.info("the client has compacted its context");
     }
 }
@@ -116,15 +114,10 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
         return in_place::on(model, ReplaceEvent::PassedOver);
     }
     let held = automatic && model.config.guard.replace_compaction;
-    if held {
-        return replaced(model);
+    if !held {
+        model.session.compaction_announced(automatic, model.now);
+        return checkpoint::save(model, checkpoint::before_compaction());
     }
-    model.session.compaction_announced(automatic, model.now);
-    checkpoint::save(model, checkpoint::before_compaction());
-}
-
-/// Requests the reboot that takes the place of a compaction that was held back.
-fn replaced(model: &mut Model) {
     if model.reboot.attempt.is_some() || model.outside.quitting().is_some() {
         return;
     }

@@ -19,10 +19,9 @@ use crate::app::{
     event::{Exit, TimerId},
     model::{
         Model,
-        attempt::AttemptEvent,
         daemon::{DaemonState, Held},
+        session::Session,
     },
-    reboot,
 };
 
 /// The time that ending the session there may take. The client needs 0.2 to 0.5 s for it, a loaded machine ten times that.
@@ -37,26 +36,37 @@ const ABOVE: Duration = Duration::from_secs(5);
 /// The largest number of sessions that are asked about; each of them costs a look at a file.
 const ASKED_CAP: usize = 8;
 
-/// Asks which session the daemon runs when the agent view was opened: the fork may have been reported before, or not at all.
-pub fn opened(model: &mut Model) {
-    let session = model.session.id;
-    model.session.agent.daemon.add(session);
-    let from = model.session.agent.daemon.sessions.clone();
-    model.emit(Effect::FindMoved { from });
-}
+impl Session {
+    /// Follows the session that has been forked under a new id: it runs in the daemon from now on.
+    pub(in crate::app) fn forked(&mut self, to: SessionId) {
+        tracing::info!(from = %self.id, %to, "the session was forked");
+        let from = std::mem::replace(&mut self.id, to);
+        let daemon = &mut self.agent.daemon;
+        daemon.add(from);
+        daemon.add(to);
+        daemon.unwritten = true;
+    }
 
-/// Follows the session that has been forked under a new id: it runs in the daemon from now on.
-pub fn forked(model: &mut Model, to: SessionId) {
-    tracing::info!(from = %model.session.id, %to, "the session was forked");
-    let from = std::mem::replace(&mut model.session.id, to);
-    let daemon = &mut model.session.agent.daemon;
-    daemon.add(from);
-    daemon.add(to);
-    daemon.unwritten = true;
-    reboot::moved(model);
+    /// Reports whether the session that the daemon runs is a fork of this one.
+    pub(in crate::app) fn is_moved_to(&self, session: SessionId) -> bool {
+        !self.agent.daemon.sessions.is_empty() && self.id != session
+    }
 }
 
 impl DaemonState {
+    /// Returns the question which session the daemon runs, now that the agent view was opened: the fork may have been reported before,
+    /// or not at all.
+    pub(in crate::app) fn opened(&mut self, session: SessionId) -> Effect {
+        self.add(session);
+        let from = self.sessions.clone();
+        Effect::FindMoved { from }
+    }
+
+    /// Reports whether this is the timer of the end that is held.
+    pub(in crate::app) fn is_late(&self, epoch: u64) -> bool {
+        self.held.as_ref().is_some_and(|held| held.epoch == epoch)
+    }
+
     /// Returns the transcript that an event names, if it is to be followed.
     pub(in crate::app) fn written(&mut self, event: &AgentEvent, path: String) -> Option<String> {
         self.unwritten &= !matches!(event, AgentEvent::TurnEnded { .. });
@@ -74,14 +84,6 @@ impl DaemonState {
         let from = self.sessions.clone();
         Some(Effect::FindMoved { from })
     }
-}
-
-/// Takes over a session that the daemon runs as a fork of ours.
-pub fn found(model: &mut Model, session: SessionId) {
-    if model.session.agent.daemon.sessions.is_empty() || model.session.id == session {
-        return;
-    }
-    forked(model, session);
 }
 
 /// Handles the end of the process in the pane. If the session has gone to the daemon it is ended there before anything else, unless
@@ -110,31 +112,4 @@ pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
     let timer = TimerId::MovedEnd(epoch);
     model.emit(Effect::SetTimer(timer, limit + ABOVE));
     true
-}
-
-/// Takes in that the session in the daemon has been ended, or the reason that it may go on; returns the end that was held until
-/// then. The record names the session that `holds` the conversation.
-pub fn ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) -> Option<Held> {
-    let held = model.session.agent.daemon.held.take()?;
-    if let Some(session) = holds {
-        model.session.id = session;
-        model.reboot.on(AttemptEvent::EndedAs(session));
-    }
-    if let Some(left) = left {
-        let left = format!(
-            "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
-        );
-        model.error(left.clone());
-        if model.outside.quitting().is_some() {
-            model.outside.leave_running([left]);
-        }
-    }
-    Some(held)
-}
-
-/// Reports whether this is the timer of the end that is held: the shell has not answered in time.
-#[must_use]
-pub fn is_late(model: &Model, epoch: u64) -> bool {
-    let held = model.session.agent.daemon.held.as_ref();
-    held.is_some_and(|held| held.epoch == epoch)
 }

@@ -15,13 +15,12 @@ use pitstop_agent::{
     claude::limits::{CompactionSettings, Words},
 };
 use pitstop_base::format::percent;
-use pitstop_transcript::{SessionId, Tokens};
+use pitstop_transcript::Tokens;
 
 use crate::app::{
     autopilot::{self, RunInput},
     draft::{
         checkpoint,
-        record::save_iteration,
         summary::{self, SummaryEvent},
     },
     effect::Effect,
@@ -29,7 +28,7 @@ use crate::app::{
     facts::awaits_replaced_turn,
     model::Model,
     reboot::on_the_fly,
-    session::compaction,
+    session::compaction::{self, CompactionSign},
 };
 
 /// Returns how the guard measures, by the user's settings.
@@ -78,7 +77,7 @@ pub(in crate::app) fn observe(
     }
     let followed = model.session.transcript.whole && !model.session.is_transcript_lost();
     if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
-        compaction::fell(model);
+        compaction::seen(model, CompactionSign::Fell);
     }
     taken
 }
@@ -91,16 +90,6 @@ pub fn estimated(model: &mut Model, reading: Reading) {
     if reading.source != Source::Estimate {
         autopilot::on(model, RunInput::FigureObserved);
     }
-}
-
-/// Drops the transcript's figure, because it cannot be read any more.
-pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
-    if session != model.session.id {
-        return;
-    }
-    tracing::warn!(%session, why, "the transcript cannot be followed");
-    model.session.transcript_lost();
-    figures_changed(model);
 }
 
 /// Handles a change of a figure or the lines: levels crossed are reported once, ages need a clock.
@@ -177,15 +166,6 @@ pub fn client_said(model: &mut Model, words: Words) {
     if session.client_words_read(words, model.now, effects) {
         figures_changed(model);
     }
-}
-
-/// Handles the client's report that it has compacted.
-pub fn compacted(model: &mut Model) {
-    compaction::finished(model);
-    if model.session.learn_announced_limit() {
-        figures_changed(model);
-    }
-    save_iteration(model);
 }
 
 /// Takes over the bridge's report of how full the window is.

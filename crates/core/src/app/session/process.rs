@@ -143,15 +143,21 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
 /// Takes in that the daemon has ended the session that had gone to it, or the reason that it may go on. The record names the one
 /// that `holds` the conversation.
 pub fn moved_ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) {
-    if let Some(held) = daemon::ended(model, holds, left) {
-        gone(model, &held.exit, held.was_ending);
+    let Some(held) = model.session.agent.daemon.held.take() else {
+        return;
+    };
+    if let Some(session) = holds {
+        model.session.id = session;
+        model.reboot.on(AttemptEvent::EndedAs(session));
     }
-}
-
-/// Handles a shell that has not answered in time.
-pub fn moved_too_late(model: &mut Model, epoch: u64) {
-    if daemon::is_late(model, epoch) {
-        let why = "it could not be ended in time".to_owned();
-        moved_ended(model, None, Some(why));
+    if let Some(left) = left {
+        let left = format!(
+            "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
+        );
+        model.error(left.clone());
+        if model.outside.quitting().is_some() {
+            model.outside.leave_running([left]);
+        }
     }
+    gone(model, &held.exit, held.was_ending);
 }

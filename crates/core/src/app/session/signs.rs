@@ -47,22 +47,20 @@ pub fn judge(model: &mut Model, epoch: u64) {
         model.session.close_question(&mut model.scratch.effects);
     } else {
         by_signs(model);
-        probe(model);
+        if is_dialog_unknown(model) {
+            model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
+        }
     }
 }
 
-/// Has the client's own side look whether a dialog has the keys, where that is unknown.
-fn probe(model: &mut Model) {
+/// Reports whether the client's own side is to look whether a dialog has the keys, because that is unknown.
+fn is_dialog_unknown(model: &Model) -> bool {
     let agent = &model.session.agent;
     let unknown = agent.state == AgentState::Unknown && !agent.listing;
-    if !unknown
-        || agent.activity.dialog_seen
-        || agent.bridge.of(model.session.id).is_none()
-        || model.session.orders.open(Purpose::Dialog).next().is_some()
-    {
-        return;
-    }
-    model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
+    unknown
+        && !agent.activity.dialog_seen
+        && agent.bridge.of(model.session.id).is_some()
+        && model.session.orders.open(Purpose::Dialog).next().is_none()
 }
 
 impl Session {

@@ -25,7 +25,6 @@ use crate::app::{
         in_place::{self, ReplaceEvent},
         submit,
     },
-    session::human,
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
@@ -37,7 +36,10 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     keep_turn(model);
     turn_begins(model);
     model.draft.prompt_hooked();
-    human::prompted(model, prompt);
+    let warmup = model.config.reboot.warmup_prompt.as_deref();
+    model
+        .draft
+        .prompted(prompt, warmup.map(str::trim), model.now);
     model.reboot.prompt_seen(prompt).carry_out(model);
     model.session.look_again(&mut model.scratch.effects);
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
@@ -58,18 +60,6 @@ pub(in crate::app) fn turn_begins(model: &mut Model) {
     model.session.agent.draft = false;
     model.session.agent.background = Background::default();
     model.draft.seen_signals.turn_begins();
-}
-
-/// Handles a client that takes no more prompts in this session.
-fn context_limit(model: &mut Model) {
-    model.error("context limit reached: the client refuses prompts until a reboot");
-    let manual = model.reboot.mode == crate::config::RebootMode::Manual;
-    if manual || model.reboot.attempt.is_some() || is_last(model) {
-        return;
-    }
-    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
-        reboot::held_up(model, &why);
-    }
 }
 
 /// Takes in the Stop hook: the turn is over unless another source shows that it goes on.
@@ -136,7 +126,7 @@ pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, backg
     autopilot::on(model, RunInput::TurnEnded(message));
     save_iteration(model);
     checkpoint::after_turn(model);
-    wait_for_quiet(model);
+    model.emit_all(quiet_timer(model));
 }
 
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
@@ -206,13 +196,19 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
 pub(super) fn window_is_full(model: &mut Model) {
     model.session.agent.end_turn(AgentState::Limit);
     model.session.agent.window_full = true;
-    context_limit(model);
+    model.error("context limit reached: the client refuses prompts until a reboot");
+    let manual = model.reboot.mode == crate::config::RebootMode::Manual;
+    if manual || model.reboot.attempt.is_some() || is_last(model) {
+        return;
+    }
+    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
+        reboot::held_up(model, &why);
+    }
 }
 
-/// Sets a timer for when the human has been quiet for long enough, if they are typing.
-pub fn wait_for_quiet(model: &mut Model) {
-    if is_typing(model) {
-        let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
-        model.emit(Effect::SetTimer(TimerId::Quiet, quiet));
-    }
+/// Returns the timer for when the human has been quiet for long enough, if they are typing.
+#[must_use]
+pub fn quiet_timer(model: &Model) -> Option<Effect> {
+    let quiet = model.config.reboot.typing_quiet + Duration::from_millis(50);
+    is_typing(model).then_some(Effect::SetTimer(TimerId::Quiet, quiet))
 }

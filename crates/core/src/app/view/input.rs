@@ -233,7 +233,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         model.session.answered_by_key(&mut model.scratch.effects);
     }
     if model.reboot.attempt.is_some() {
-        turn::wait_for_quiet(model);
+        model.emit_all(turn::quiet_timer(model));
     }
 }
 
@@ -381,7 +381,7 @@ fn paste(model: &mut Model, piece: HostInput) {
         autopilot::on(model, RunInput::PersonTyped);
         model.emit(Effect::Forward(piece));
         if model.reboot.attempt.is_some() {
-            turn::wait_for_quiet(model);
+            model.emit_all(turn::quiet_timer(model));
         }
         return;
     }
