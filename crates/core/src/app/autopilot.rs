@@ -27,7 +27,7 @@ use crate::app::{
     facts::reads_task,
     model::{Model, Overlay, event_scratch::NoReboot, run::Run},
     reboot::{
-        self, Approval, iteration,
+        self, Approval, RebootAction, RebootEvent, iteration,
         leave::leave,
         submit::{self, Then},
     },
@@ -160,7 +160,7 @@ fn perform(model: &mut Model, act: Act) {
         },
         Act::Decide => decide(model),
         Act::BeginSession { is_full } => begin_session(model, is_full),
-        Act::Restart => reboot::restart(model),
+        Act::Restart => _ = reboot::act(model, RebootAction::Restart),
         Act::PushReboot => {
             model.reboot.interrupt_turn();
             let attempt = model.reboot.attempt.as_ref();
@@ -189,9 +189,9 @@ fn decide(model: &mut Model) {
 
 fn begin_session(model: &mut Model, is_full: bool) {
     if is_full {
-        reboot::consider(model);
+        reboot::on(model, RebootEvent::MayBeDue);
         apply_interventions(model);
-    } else if let Err(why) = reboot::request(model, Cause::Autopilot, false) {
+    } else if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::Autopilot)) {
         model.error(why.to_string());
     }
     drive(model, Run::go_on_without_reboot);

@@ -45,6 +45,7 @@ use model::{
     Beginning, attempt::AttemptEvent, event_scratch::EventScratch, submission::SubmissionEvent,
     trim::SurveyEvent,
 };
+use reboot::RebootEvent;
 
 /// The model, and the only way to change it: by an event.
 #[derive(Debug)]
@@ -144,10 +145,7 @@ fn settle(model: &mut Model) {
         handoff::draft(model);
         ending::on(model, EndingEvent::Settled);
         autopilot::apply_interventions(model);
-        reboot::consider(model);
-        reboot::advance(model);
-        reboot::after(model);
-        unsent::put_back(model);
+        reboot::settle(model);
         autopilot::apply_interventions(model);
         autopilot::on(model, RunInput::Settled);
         if before == progress(model) {
@@ -312,7 +310,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Moved { session } => {
             if model.session.is_moved_to(session) {
                 model.session.forked(session);
-                reboot::moved(model);
+                reboot::on(model, RebootEvent::SessionMoved);
             }
         }
         ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
@@ -331,7 +329,9 @@ fn timer(model: &mut Model, id: TimerId) {
             let effects = &mut model.scratch.effects;
             model.session.prompt_timer(epoch, model.now, effects);
         }
-        TimerId::Compaction(epoch) => reboot::compaction::timer(model, epoch),
+        TimerId::Compaction(epoch) => {
+            reboot::on(model, RebootEvent::CompactionTimer(epoch));
+        }
         TimerId::Verify(epoch) => {
             let waits = facts::is_calm(model) && model.session.agent.prompt_box.is_present();
             let is_typed = model.session.submission.is_before_enter();

@@ -16,7 +16,7 @@
 //! shows that it waits, and the review itself ([`Overlay::Review`]) is opened by their key. A script may approve it whether it is
 //! open or not.
 //!
-//! Every step is written to the journal before it is acted on: [`advance`] does nothing while the write is
+//! Every step is written to the journal before it is acted on: `settle` does nothing while the write is
 //! under way. It looks only at what is true now, so facts may arrive in any order: the proof of delivery
 //! may come before the step that waits for it.
 
@@ -33,6 +33,7 @@ pub mod unsent;
 
 mod automatic;
 mod banner;
+mod next;
 mod prepare;
 mod steps;
 mod timing;
@@ -44,6 +45,7 @@ use crate::{
         journal::{JournalEntry, Step},
     },
 };
+use pitstop_agent::bridge::{QuestionId, Trigger};
 use pitstop_base::clock::At;
 use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
@@ -55,7 +57,7 @@ use crate::app::{
     },
     effect::Effect,
     event::Exit,
-    facts::{holds_compaction, is_handoff_lent, is_under_review},
+    facts::{holds_compaction, is_handoff_lent, is_under_review, on_the_fly_refusal},
     model::{
         Model, Overlay,
         attempt::AttemptEvent,
@@ -73,24 +75,19 @@ pub use crate::app::{
 };
 
 use automatic::breaker;
-pub use automatic::{after, consider, held_up, session_changed, tick};
+pub use automatic::tick;
 pub use banner::{Banner, banner, wish};
-pub use steps::advance;
-use steps::{End, end, enter, follow, waiting};
+use next::{Act, End, Next};
+use steps::{end, follow, next_step, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
 
-/// Begins an attempt in the model; no phase of it is entered yet.
-fn begin(model: &mut Model, kind: Kind, cause: Cause) -> &mut Attempt {
-    let epoch = model.next_epoch();
-    let used = model.used();
-    let (session, reboot) = (&model.session, &mut model.reboot);
-    // The reboot answers the agent's request.
-    reboot.wish = None;
-    reboot.refused = None;
-    reboot.attempt.insert(Attempt {
-        id: reboot.new_ids.reboot,
+/// Returns an attempt that is still to begin: no phase of it is entered yet.
+fn new_attempt(model: &Model, kind: Kind, cause: Cause) -> Attempt {
+    let (session, new_ids) = (&model.session, &model.reboot.new_ids);
+    Attempt {
+        id: new_ids.reboot,
         kind,
         is_chosen: false,
         cause,
@@ -101,12 +98,12 @@ fn begin(model: &mut Model, kind: Kind, cause: Cause) -> &mut Attempt {
         old: session.id,
         new: match kind {
             // Where the conversation is replaced in place, the session that begins is the one that ends.
-            Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim => reboot.new_ids.session,
+            Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim => new_ids.session,
             Kind::Undo(session, _) => session,
             Kind::Restart => session.id,
         },
         replaced: None,
-        used,
+        used: model.used(),
         preview: Preview::default(),
         approved: None,
         approved_from: None,
@@ -117,8 +114,8 @@ fn begin(model: &mut Model, kind: Kind, cause: Cause) -> &mut Attempt {
         held: None,
         beside: OnDisk::Nothing,
         failure: None,
-        epoch,
-    })
+        epoch: 0,
+    }
 }
 
 impl Attempt {
@@ -165,13 +162,59 @@ pub(super) fn progress_key(model: &Model) -> Option<(uuid::Uuid, Step, Option<Ap
     Some((attempt.id, attempt.step(), attempt.approved, attempt.force))
 }
 
-/// Begins a reboot that a person, a script or a threshold asks for. `asked` is true if one of the first two did; the review is
-/// opened only for the person at the keyboard.
-pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refusal> {
+/// A wish about reboots that begins one or changes what it is to do.
+#[derive(Clone, Debug)]
+pub enum RebootAction {
+    /// Begin a reboot for this cause.
+    Begin(Cause),
+    /// Begin a reboot in this way, for a script.
+    BeginBy(Way),
+    /// Take this way instead of the one that is chosen.
+    Take(Way),
+    /// End the present session and resume this earlier one, whose conversation may have been replaced in place. It was an iteration of
+    /// this run.
+    Resume(SessionId, Option<Replaced>, Option<IterationId>),
+    /// Resume the same session, whose process has ended by itself.
+    Restart,
+}
+
+/// Does what is wished, or refuses to.
+pub fn act(model: &mut Model, action: RebootAction) -> Result<(), Refusal> {
+    let next = match action {
+        RebootAction::Begin(cause) => Some(request(model, cause)?),
+        RebootAction::BeginBy(way) => {
+            if way == Way::Trim && model.is_generic() {
+                return Err(Refusal::NoTranscripts);
+            }
+            if let Some(why) = trim::refusal_of(model, way) {
+                return Err(why);
+            }
+            let begun = request(model, Cause::Ctl)?;
+            follow(model, [begun]);
+            Some(trim::choice(model, way)?)
+        }
+        RebootAction::Take(way) => Some(trim::choice(model, way)?),
+        RebootAction::Resume(session, replaced, iteration) => {
+            resume_earlier(model, session, replaced, iteration)?
+        }
+        RebootAction::Restart => restart(model),
+    };
+    follow(model, next);
+    Ok(())
+}
+
+/// Returns what follows from a request for a reboot.
+fn request(model: &Model, cause: Cause) -> Result<Next, Refusal> {
+    // The person at the keyboard is shown the review, and a script nothing.
+    let shown = match cause {
+        Cause::Key => Some(Next::Do(Act::OpenReview)),
+        Cause::Ctl => Some(Next::Do(Act::Survey(SurveyEvent::Wanted))),
+        _ => None,
+    };
+    let asked = shown.is_some();
     match &model.reboot.attempt {
         Some(attempt) if asked && attempt.is_harmless() => {
-            shown_to(model, cause);
-            return Ok(());
+            return Ok(Next::All(Vec::from_iter(shown)));
         }
         Some(attempt) => return Err(Refusal::UnderWay(attempt.step())),
         None => {}
@@ -183,37 +226,18 @@ pub fn request(model: &mut Model, cause: Cause, asked: bool) -> Result<(), Refus
     if let Some(breaker) = breaker(model).filter(|_| !asked && cause != Cause::Autopilot) {
         return Err(Refusal::NoAutomatic(breaker));
     }
-    begin(model, Kind::Fresh, cause);
-    model.reboot.failure = None;
-    let (way, why) = in_place::configured_way(model);
-    in_place::take_way(model, way, why);
-    on_the_fly::fit_way(model);
-    enter(model, Phase::Armed);
-    if asked {
-        shown_to(model, cause);
-    }
-    Ok(())
-}
-
-/// Shows a reboot to the one who asked for it: to the person at the keyboard its review, to a script nothing.
-fn shown_to(model: &mut Model, cause: Cause) {
-    if cause == Cause::Key {
-        open_review(model);
+    let attempt = new_attempt(model, Kind::Fresh, cause);
+    let (way, why) = if attempt.is_by_itself() && on_the_fly_refusal(model).is_none() {
+        (Kind::OnTheFly, None)
     } else {
-        trim::on(model, SurveyEvent::Wanted);
-    }
-}
-
-/// Begins a reboot that a script asks for in this way.
-pub fn request_by(model: &mut Model, way: Way) -> Result<(), Refusal> {
-    if way == Way::Trim && model.is_generic() {
-        return Err(Refusal::NoTranscripts);
-    }
-    if let Some(why) = trim::refusal_of(model, way) {
-        return Err(why);
-    }
-    request(model, Cause::Ctl, true)?;
-    trim::choose(model, way)
+        in_place::configured_way(model)
+    };
+    let mut next = vec![
+        Next::Begin(Box::new(attempt)),
+        Next::Change(way, why, Some(Phase::Armed)),
+    ];
+    next.extend(shown);
+    Ok(Next::All(next))
 }
 
 /// Takes back that the state was forgotten, if that came last. Otherwise resumes the session that the last reboot ended; the
@@ -249,19 +273,18 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
     let parent = model.current_iteration().and_then(|one| one.parent);
     // A card that offers the undo has been answered.
     model.view.answer_card();
-    bring_back(model, old, replaced, parent, "your undo");
+    let next = bring_back(model, old, replaced, parent, "your undo");
+    follow(model, [next]);
     Ok(())
 }
 
-/// Ends the present session and resumes an earlier one; the present one stays in the history.
-///
-/// For a session whose conversation was `replaced` in place, the part before that is resumed; `iteration` is its number in this run.
-pub fn resume_earlier(
-    model: &mut Model,
+/// Returns what follows from the wish to resume an earlier session.
+fn resume_earlier(
+    model: &Model,
     session: SessionId,
     replaced: Option<Replaced>,
     iteration: Option<IterationId>,
-) -> Result<(), Refusal> {
+) -> Result<Option<Next>, Refusal> {
     if let Some(step) = model.reboot.step() {
         return Err(Refusal::UnderWay(step));
     }
@@ -273,67 +296,69 @@ pub fn resume_earlier(
     }
     if model.session.id == session && replaced.is_none() {
         if model.session.agent.state == AgentState::Exited {
-            restart(model);
-            return Ok(());
+            return Ok(restart(model));
         }
         return Err(Refusal::PresentSession);
     }
     let held_by = "your choice of a session";
-    bring_back(model, session, replaced, iteration, held_by);
-    Ok(())
+    let next = bring_back(model, session, replaced, iteration, held_by);
+    Ok(Some(next))
 }
 
 fn bring_back(
-    model: &mut Model,
+    model: &Model,
     session: SessionId,
     replaced: Option<Replaced>,
     iteration: Option<IterationId>,
     held_by: &'static str,
-) {
-    model.scratch.taken_over = Some(held_by);
-    let Some(replaced) = replaced else {
-        let parent = model.lineage.newest_in(session);
-        return resume(model, Kind::Undo(session, parent), Cause::Undo, None);
+) -> Next {
+    let kind = if replaced.is_some() {
+        // No session had the number of a reboot, and none begins with it: a copy that is not needed after all does no harm.
+        Kind::Undo(SessionId::new(model.reboot.new_ids.reboot), iteration)
+    } else {
+        Kind::Undo(session, model.lineage.newest_in(session))
     };
-    // No session had the number of a reboot, and none begins with it: a copy that is not needed after all does no harm.
-    let copy = SessionId::new(model.reboot.new_ids.reboot);
-    let kind = Kind::Undo(copy, iteration);
-    resume(model, kind, Cause::Undo, Some(replaced));
+    let hold = Next::Do(Act::HoldRun(held_by));
+    Next::All(vec![hold, resume(model, kind, Cause::Undo, replaced)])
 }
 
-/// Resumes the same session after its process has ended by itself.
-pub fn restart(model: &mut Model) {
-    if model.session.agent.state != AgentState::Exited || model.reboot.attempt.is_some() {
-        return;
-    }
-    resume(model, Kind::Restart, Cause::AgentExit, None);
+/// Returns what follows from the wish to resume the same session after its process has ended by itself.
+fn restart(model: &Model) -> Option<Next> {
+    let ended = model.session.agent.state == AgentState::Exited;
+    (ended && model.reboot.attempt.is_none())
+        .then(|| resume(model, Kind::Restart, Cause::AgentExit, None))
 }
 
-/// Resumes a session, which loses nothing and sends nothing, so it needs no review and no journal.
-fn resume(model: &mut Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) {
-    let attempt = begin(model, kind, cause);
-    attempt.replaced = replaced;
-    attempt.approved = Some(Approval::Person);
-    attempt.force = true;
-    model.view.close_any();
+/// Returns the steps that resume a session, which loses nothing and sends nothing, so it needs no review and no journal.
+fn resume(model: &Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) -> Next {
+    let attempt = Attempt {
+        replaced,
+        approved: Some(Approval::Person),
+        force: true,
+        ..new_attempt(model, kind, cause)
+    };
     // An agent that has ended can lose nothing any more.
     let first = match kind {
         Kind::Restart => waiting(),
         _ => Phase::Preparing(Prepared::Nothing),
     };
-    enter(model, first);
+    Next::All(vec![Next::Begin(Box::new(attempt)), Next::Enter(first)])
 }
 
 /// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had
 /// approved, the handoff has not arrived.
 pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: SessionId) {
-    let attempt = begin(model, Kind::Fresh, entry.cause);
-    attempt.id = entry.reboot_id;
-    attempt.old = entry.old_session.unwrap_or(attempt.old);
-    attempt.new = new;
-    attempt.handoff = (!handoff.text.is_empty()).then_some(handoff);
-    attempt.approved = Some(Approval::Person);
-    enter(model, Phase::starting());
+    let attempt = new_attempt(model, Kind::Fresh, entry.cause);
+    let attempt = Attempt {
+        id: entry.reboot_id,
+        old: entry.old_session.unwrap_or(attempt.old),
+        new,
+        handoff: (!handoff.text.is_empty()).then_some(handoff),
+        approved: Some(Approval::Person),
+        ..attempt
+    };
+    let first = Next::Enter(Phase::starting());
+    follow(model, [Next::Begin(Box::new(attempt)), first]);
 }
 
 /// Opens the review, or brings it to the front.
@@ -354,13 +379,89 @@ fn open_review(model: &mut Model) {
     }
 }
 
-/// Follows the agent to another session before anything was done: that session is ended now.
-pub fn moved(model: &mut Model) {
-    let goes_on = model.reboot.let_client_go();
-    model.emit_all(goes_on);
+/// An event that a reboot may follow from, or end with.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::app) enum RebootEvent<'a> {
+    /// All features have taken the event at hand in: a reboot may be due.
+    MayBeDue,
+    /// The client takes no more prompts in this session.
+    ContextLimit,
+    /// The session goes on under another id.
+    SessionMoved,
+    /// The agent is in another session: what was armed is about the one before.
+    SessionChanged,
+    /// The agent's process has ended.
+    AgentEnded(&'a Exit),
+    /// The client is about to compact, and asks by this question what is to be left of the session.
+    CompactionAsked(&'a QuestionId, SessionId, Trigger),
+    /// The timer of a compaction in which the client waits has run out.
+    CompactionTimer(u64),
+}
+
+/// Takes in an event.
+pub(in crate::app) fn on(model: &mut Model, event: RebootEvent) {
+    let next = judge(model, event);
+    follow(model, next);
+}
+
+fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
+    match event {
+        RebootEvent::MayBeDue => Some(automatic::due(model)),
+        RebootEvent::ContextLimit => match request(model, Cause::ContextLimit) {
+            Ok(begun) => Some(begun),
+            Err(why) => automatic::held_up(model, &why),
+        },
+        RebootEvent::SessionMoved => Some(follow_session(model)),
+        RebootEvent::SessionChanged => {
+            let why = "the agent is in another session";
+            let withdrawn = automatic::withdraw_ours(model, why);
+            Some(withdrawn.unwrap_or_else(|| follow_session(model)))
+        }
+        RebootEvent::AgentEnded(exit) => {
+            let ended = AttemptEvent::AgentEnded(exit.to_string());
+            let ended = [Next::LetClientGo, Next::Note(ended)];
+            let withdrawn = automatic::agent_ended(model);
+            Some(Next::All(withdrawn.into_iter().chain(ended).collect()))
+        }
+        RebootEvent::CompactionAsked(id, session, trigger) => {
+            compaction::asked(model, id, session, trigger)
+        }
+        RebootEvent::CompactionTimer(epoch) => compaction::timer(model, epoch),
+    }
+}
+
+/// Returns the steps by which a reboot follows the agent to another session before anything was done: that session is ended now.
+fn follow_session(model: &Model) -> Next {
     let moved = AttemptEvent::SessionMoved(model.session.id);
-    model.reboot.on(moved);
-    trim::on(model, SurveyEvent::Moved);
+    Next::All(vec![
+        Next::LetClientGo,
+        Next::Note(moved),
+        Next::Do(Act::Survey(SurveyEvent::Moved)),
+    ])
+}
+
+/// Lets reboots begin and go on by what is true now, once all features have taken the event at hand in.
+pub(in crate::app) fn settle(model: &mut Model) {
+    on(model, RebootEvent::MayBeDue);
+    while let Some(attempt) = model.reboot.attempt.as_ref().filter(|one| one.journaled) {
+        let before = (attempt.step(), attempt.kind);
+        let next = next_step(model, attempt);
+        follow(model, next);
+        let attempt = model.reboot.attempt.as_ref();
+        if attempt.map(|one| (one.step(), one.kind)) == Some(before) {
+            break;
+        }
+    }
+    for rule in [
+        automatic::review,
+        on_the_fly::fit_way,
+        timing::cut,
+        automatic::announce,
+        unsent::put_back,
+    ] {
+        let next = rule(model);
+        follow(model, next);
+    }
 }
 
 /// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.
@@ -374,7 +475,8 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
         return Err(Refusal::HandoffOpen);
     }
     trim::check(model)?;
-    in_place::check(model, approval)?;
+    let fresh = in_place::check(model, approval)?;
+    follow(model, fresh);
     handoff::draft(model);
     let message = model.draft.handoff.current().clone();
     let attempt = model.reboot.attempt.as_mut();
@@ -434,27 +536,4 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     let next = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
     follow(model, next);
     Ok(())
-}
-
-/// Handles the end of the agent's process. Returns whether the reboot expected it or deals with it.
-pub fn exited(model: &mut Model, exit: &Exit) -> bool {
-    automatic::agent_ended(model);
-    let goes_on = model.reboot.let_client_go();
-    model.emit_all(goes_on);
-    let ended = AttemptEvent::AgentEnded(exit.to_string());
-    model.reboot.on(ended);
-    model.reboot.attempt.is_some()
-}
-
-/// Gives up a reboot that has harmed nothing yet because we are leaving; one that has is left in the
-/// journal for the next start to finish.
-pub fn abandon(model: &mut Model) {
-    model.view.close(Overlay::Review);
-    let attempt = model.reboot.attempt.as_ref();
-    if attempt.is_some_and(Attempt::is_harmless) {
-        let why = Some("quit".to_owned());
-        end(model, End::Unfinished(RebootOutcome::Cancelled, why));
-    } else {
-        model.reboot.attempt = None;
-    }
 }

@@ -11,7 +11,7 @@ use crate::{
     api::wire::AgentState,
     app::{consequences::Consequences, effect::Effect, event::TimerId},
     config::RebootConfig,
-    lineage::{Cause, RebootRecord, TrimRecord, journal::Step},
+    lineage::{Cause, RebootRecord, TrimRecord, Way, journal::Step},
 };
 
 use super::{
@@ -69,6 +69,10 @@ pub(in crate::app) enum AttemptEvent<'a> {
     ClockStopped,
     /// Another way was taken, while nothing has been done in the one before.
     WayTaken(Kind),
+    /// A person or a script has chosen this way.
+    WayChosen(Way),
+    /// It answers this compaction of the client's, which has begun for this cause: the client waits in it.
+    Holds(Cause, Held),
     /// The running turn is to be interrupted.
     Pushed,
     /// `auto` waits no longer for the end of the running turn.
@@ -91,6 +95,17 @@ pub(in crate::app) const fn verify_timer(config: &RebootConfig, epoch: u64) -> E
 }
 
 impl Reboot {
+    /// Begins an attempt, whose timers have this epoch.
+    pub(in crate::app) fn begin(&mut self, attempt: Attempt, epoch: u64) {
+        // The reboot answers the agent's request.
+        self.wish = None;
+        self.refused = None;
+        if attempt.kind.is_reboot() {
+            self.failure = None;
+        }
+        self.attempt = Some(Attempt { epoch, ..attempt });
+    }
+
     /// Has the reboot under way take in a fact, if there is one.
     pub(in crate::app) fn on(&mut self, event: AttemptEvent) {
         if let Some(attempt) = &mut self.attempt {
@@ -283,21 +298,23 @@ impl Attempt {
         }
     }
 
-    /// Has it answer a compaction of the client's, in which the client waits. The error is the step that it is in, if that is too far
-    /// or it answers one already.
-    pub(in crate::app) fn hold(&mut self, cause: Cause, held: Held) -> Result<(), Step> {
-        if !self.is_harmless() || !self.kind.is_reboot() || self.held.is_some() {
-            return Err(self.step());
-        }
-        self.kind = Kind::InPlace;
-        self.cause = cause;
-        self.held = Some(held);
-        Ok(())
+    /// Reports whether it may answer a compaction of the client's: it is not too far for that, and answers none.
+    pub(in crate::app) const fn may_hold(&self) -> bool {
+        self.is_harmless() && self.kind.is_reboot() && self.held.is_none()
     }
 
     fn on(&mut self, event: AttemptEvent) {
         match event {
             AttemptEvent::WayTaken(kind) => self.kind = kind,
+            AttemptEvent::WayChosen(way) => {
+                self.kind = way.into();
+                self.is_chosen = true;
+            }
+            AttemptEvent::Holds(cause, held) => {
+                self.kind = Kind::InPlace;
+                self.cause = cause;
+                self.held = Some(held);
+            }
             AttemptEvent::Pushed => self.force = true,
             AttemptEvent::CallBegun => self.force = false,
             AttemptEvent::ApprovedFrom(device) => self.approved_from = Some(device.to_owned()),

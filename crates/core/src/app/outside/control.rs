@@ -21,7 +21,7 @@ use crate::app::{
     model::{Focus, Model, Overlay, attempt::AttemptEvent},
     outside::report,
     reboot::{
-        self, Approval, iteration,
+        self, Approval, RebootAction, iteration,
         leave::leave,
         submit::{self, Then},
     },
@@ -91,10 +91,11 @@ fn approved_text(model: &Model, body: &ApproveBody) -> Result<Option<String>, Re
 fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusal> {
     match control {
         Control::Reboot | Control::RebootBy(_) => {
-            match control {
-                Control::RebootBy(way) => reboot::request_by(model, way),
-                _ => reboot::request(model, Cause::Ctl, true),
-            }?;
+            let action = match control {
+                Control::RebootBy(way) => RebootAction::BeginBy(way),
+                _ => RebootAction::Begin(Cause::Ctl),
+            };
+            reboot::act(model, action)?;
             // Where no one can look at the review, who asks for it approves it.
             if is_unattended(model) {
                 let _ = reboot::approve(model, Approval::Person);

@@ -24,15 +24,12 @@ use crate::{
 use pitstop_transcript::Tokens;
 
 use super::{
-    Approval, approve, on_the_fly, request,
-    steps::follow,
-    timing::{cuts, is_answer_due, is_free, quiet_for},
+    next::{Act, Next, TICK},
+    on_the_fly, request,
+    timing::{is_answer_due, is_free},
 };
 use crate::app::{
-    draft::{
-        breakpoint,
-        summary::{self, SummaryEvent},
-    },
+    draft::breakpoint,
     effect::Effect,
     event::TimerId,
     facts::{
@@ -43,13 +40,10 @@ use crate::app::{
         Model, Overlay,
         attempt::AttemptEvent,
         event_scratch::NoReboot,
-        reboot::{Attempt, Breaker, Clock, Phase, QuietReason, RebootOutcome},
+        reboot::{Attempt, Breaker, Clock, RebootOutcome},
     },
     refusal::Refusal,
 };
-
-/// The interval at which the time that is left is shown again.
-const TICK: Duration = Duration::from_secs(1);
 
 impl Clock {
     /// Returns the time that is left until the clock is due.
@@ -58,23 +52,20 @@ impl Clock {
     }
 }
 
-/// Handles a due reboot that did not begin, for this reason. A run stops for that once no turn is at work; anyone else is shown
-/// what holds it back for as long as it does.
-pub fn held_up(model: &mut Model, why: &Refusal) {
+/// Returns what follows where a due reboot did not begin, for this reason. A run stops for that once no turn is at work; anyone else
+/// is shown what holds it back for as long as it does.
+pub(super) fn held_up(model: &Model, why: &Refusal) -> Option<Next> {
     if model.autopilot.is_some() {
-        if model.session.agent.state != AgentState::Busy {
-            model.scratch.no_reboot = Some(NoReboot::Breaker(why.to_string()));
-        }
-    } else if !matches!(why, Refusal::NoAutomatic(_)) {
-        model.error(why.to_string());
-        // It is tried again when the next turn has ended.
-        let quiet = quiet_for(model, 1, QuietReason::Refused(why.to_string()));
-        model.reboot.be_quiet(quiet);
+        let rests = model.session.agent.state != AgentState::Busy;
+        rests.then(|| Next::Do(Act::StopRun(NoReboot::Breaker(why.to_string()))))
+    } else {
+        let is_breaker = matches!(why, Refusal::NoAutomatic(_));
+        (!is_breaker).then(|| Next::Do(Act::PutOff(why.to_string())))
     }
 }
 
-/// Asks for a reboot by itself if usage calls for one and nothing prevents it.
-pub fn consider(model: &mut Model) {
+/// Begins a reboot by itself if usage calls for one and nothing prevents it.
+pub(super) fn due(model: &Model) -> Next {
     let figure = deciding_figure(model);
     let figure = figure.as_ref();
     let full = figure.is_some_and(|figure| figure.level >= Level::Overflow);
@@ -88,28 +79,27 @@ pub fn consider(model: &mut Model) {
         && !is_quiet(model)
         && !is_last(model);
     let breaker = (eligible && full).then(|| breaker(model)).flatten();
-    if let Some(breaker) = model.reboot.hold_back(breaker) {
-        model.info(format!("no automatic reboot: {breaker}"));
-    }
+    let mut next = vec![Next::Do(Act::HoldBack(breaker))];
     if !eligible {
-        return;
+        return Next::All(next);
     }
     if good {
-        model.draft.moments.take_up();
+        next.push(Next::Do(Act::TakeGoodMoment));
     }
     let cause = if full {
         Cause::Threshold
     } else {
         Cause::Breakpoint
     };
-    match request(model, cause, false) {
-        Ok(()) => {}
+    match request(model, cause) {
+        Ok(begun) => next.push(begun),
         // There will be another good moment, or the compact line.
         Err(why) if !full => {
             tracing::info!(%why, "a good moment was not taken");
         }
-        Err(why) => held_up(model, &why),
+        Err(why) => next.extend(held_up(model, &why)),
     }
+    Next::All(next)
 }
 
 /// Returns the breaker that keeps a reboot from beginning by itself now. Past the force line none does, or the client would soon
@@ -144,56 +134,38 @@ fn born_full(model: &Model) -> Option<Tokens> {
     (born >= line).then_some(born)
 }
 
-/// Runs last in every event: judges an armed reboot by what is true now, and starts or stops the clock.
-pub fn after(model: &mut Model) {
-    let ours = (model.reboot.attempt.as_ref()).filter(|attempt| is_ours(model, attempt));
-    match ours.map(|attempt| judge(model, attempt)) {
-        Some(Err(why)) => return withdraw(model, why),
-        Some(Ok(true)) => model.reboot.on(AttemptEvent::WindowFull),
-        Some(Ok(false)) | None => {}
-    }
-    on_the_fly::fit_way(model);
-    if cuts(model) {
-        model.reboot.on(AttemptEvent::OutWaited);
-    }
+/// Judges a reboot that has begun by itself by what is true now, until a person has it in hand.
+pub(super) fn review(model: &Model) -> Option<Next> {
     let attempt = model.reboot.attempt.as_ref();
-    match attempt.and_then(|attempt| announcement(model, attempt)) {
-        Some(Announcement::Begins(delay)) => start_clock(model, delay),
-        Some(Announcement::Stops) => model.reboot.on(AttemptEvent::ClockStopped),
-        Some(Announcement::Over) => go(model),
-        None => {}
+    let ours = attempt.filter(|attempt| is_ours(model, attempt))?;
+    match judge(model, ours) {
+        Err(why) => Some(withdraw(ours, why)),
+        Ok(full) => full.then(|| Next::Note(AttemptEvent::WindowFull)),
     }
 }
 
-/// A change of the announcement of a reboot.
-enum Announcement {
-    /// It begins, for this time.
-    Begins(Duration),
-    /// It stops, because no one sees it or a person is at the keyboard.
-    Stops,
-    /// It is over, or not needed: the reboot goes ahead.
-    Over,
-}
-
-/// Returns what becomes of the announcement now, if that changes.
-fn announcement(model: &Model, attempt: &Attempt) -> Option<Announcement> {
+/// Starts or stops the clock of a reboot that `auto` announces, or goes ahead because the announcement is over or not needed.
+pub(super) fn announce(model: &Model) -> Option<Next> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    let goes_ahead = Next::GoAhead {
+        or_leave_client: false,
+    };
     if is_answer_due(model) || on_the_fly::is_due(model) {
-        return Some(Announcement::Over);
+        return Some(goes_ahead);
     }
+    let clock = attempt.clock();
     if !may_announce(model, attempt) {
-        return attempt.clock().map(|_| Announcement::Stops);
+        // No one sees it, or a person is at the keyboard.
+        return clock.map(|_| Next::Note(AttemptEvent::ClockStopped));
     }
-    let left = match attempt.clock() {
+    let left = match clock {
         None => auto_delay(model, attempt.cause),
         Some(clock) => clock.left(model),
     };
     if left.is_zero() {
-        return is_free(model).then_some(Announcement::Over);
+        return is_free(model).then_some(goes_ahead);
     }
-    attempt
-        .clock()
-        .is_none()
-        .then_some(Announcement::Begins(left))
+    clock.is_none().then_some(Next::StartClock(left))
 }
 
 /// Reports whether the reboot began by itself and nothing was done yet. A reboot that a person has asked for, has approved or is
@@ -230,34 +202,29 @@ fn judge(model: &Model, attempt: &Attempt) -> Result<bool, &'static str> {
     }
 }
 
-/// Gives up a reboot that began by itself.
-pub(super) fn withdraw(model: &mut Model, why: &str) {
-    model.note(&format!("the reboot is no longer due: {why}"));
-    let attempt = model.reboot.attempt.as_ref();
-    let next = attempt.map(|one| on_the_fly::take_back(one, RebootOutcome::Withdrawn));
-    follow(model, next);
-    // Nothing went wrong.
-    model.reboot.failure = None;
+/// Returns the steps that give up a reboot that began by itself.
+fn withdraw(attempt: &Attempt, why: &str) -> Next {
+    let note = format!("the reboot is no longer due: {why}");
+    let taken_back = on_the_fly::take_back(attempt, RebootOutcome::Withdrawn);
+    Next::All(vec![Next::Do(Act::Log(note)), taken_back])
 }
 
-/// Gives up what was armed, because the agent is in another session: it was about the one before, and so was what held reboots back.
-pub fn session_changed(model: &mut Model) {
-    model.reboot.leave_session();
+/// Returns the steps that give up the reboot under way for this reason, if it began by itself and nothing was done yet.
+pub(super) fn withdraw_ours(model: &Model, why: &str) -> Option<Next> {
     let attempt = model.reboot.attempt.as_ref();
-    if attempt.is_some_and(|attempt| is_ours(model, attempt)) {
-        return withdraw(model, "the agent is in another session");
-    }
-    super::moved(model);
+    let ours = attempt.filter(|attempt| is_ours(model, attempt));
+    ours.map(|attempt| withdraw(attempt, why))
 }
 
-/// Withdraws an armed reboot that began by itself when the agent's process has ended: what is to be done is decided again.
-pub(super) fn agent_ended(model: &mut Model) {
+/// Returns the steps that withdraw an armed reboot that began by itself when the agent's process has ended: what is to be done is
+/// decided again.
+pub(super) fn agent_ended(model: &Model) -> Option<Next> {
     let attempt = model.reboot.attempt.as_ref();
-    let ours = attempt.is_some_and(|one| is_ours(model, one) && one.approved.is_none());
+    let unapproved = attempt.is_some_and(|one| one.approved.is_none());
     // A run goes on in the next session.
-    if ours && model.autopilot.is_none() {
-        withdraw(model, "the agent has ended");
-    }
+    (unapproved && model.autopilot.is_none())
+        .then(|| withdraw_ours(model, "the agent has ended"))
+        .flatten()
 }
 
 /// Reports whether a reboot goes ahead by itself once a person has had the time to refuse, and they can see that.
@@ -274,18 +241,6 @@ fn may_announce(model: &Model, attempt: &Attempt) -> bool {
     announced && seen && !at_keyboard
 }
 
-fn start_clock(model: &mut Model, delay: Duration) {
-    let at = model.now.since_start.saturating_add(delay);
-    let epoch = model.next_epoch();
-    let clock = Some(Clock { at, epoch });
-    model
-        .reboot
-        .on(AttemptEvent::GotOn(Phase::Review { clock }));
-    model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
-    // The turns for which it has waited belong in the summary.
-    summary::on(model, SummaryEvent::Drafting);
-}
-
 /// Returns the timer to set again when the clock has moved on.
 pub fn tick(model: &Model, epoch: u64) -> Option<Effect> {
     let clock = model.reboot.attempt.as_ref()?.clock()?;
@@ -293,12 +248,4 @@ pub fn tick(model: &Model, epoch: u64) -> Option<Effect> {
     // Once it is due, every event asks whether this is the moment.
     (clock.epoch == epoch && !left.is_zero())
         .then(|| Effect::SetTimer(TimerId::AutoDelay(epoch), left.min(TICK)))
-}
-
-/// Goes ahead, because the time in which a person could refuse is over.
-fn go(model: &mut Model) {
-    model.reboot.on(AttemptEvent::ClockStopped);
-    if let Err(why) = approve(model, Approval::Auto) {
-        tracing::info!(%why, "an automatic reboot cannot go ahead");
-    }
 }

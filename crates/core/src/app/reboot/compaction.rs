@@ -11,8 +11,6 @@
 //! The answer is a reboot in place that the client has begun: the client waits in the middle of it, so there is no safe moment to
 //! wait for, no order to give, and no command that begins a turn behind it. With the end of the attempt the client goes on.
 
-use std::time::Duration;
-
 use crate::{
     config::{RebootMode, Unanswered},
     lineage::Cause,
@@ -21,33 +19,32 @@ use pitstop_agent::bridge::{Decision, QuestionId, Trigger};
 use pitstop_transcript::SessionId;
 
 use super::{
-    Approval, Kind, approve,
+    Kind,
     automatic::breaker,
-    begin,
-    steps::{End, end, enter},
+    new_attempt,
+    next::{Act, End, Next, TICK},
 };
 use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::{answer_left, answers_at_once, held as undecided, is_forced},
-    model::{
-        Model,
-        reboot::{Held, Phase},
-    },
+    model::{Model, reboot::Phase},
     refusal::Refusal,
 };
 
 pub use crate::app::facts::{answer_left as left, holds_compaction as is_held};
 
-/// The interval at which the time that is left is shown again.
-const TICK: Duration = Duration::from_secs(1);
-
 /// Decides about a compaction that the client is about to make, and of which it asks what is to be left of the session.
-pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, trigger: Trigger) {
-    if model.reboot.held().is_some_and(|held| held.id == id) {
-        return;
+pub(super) fn asked(
+    model: &Model,
+    id: &QuestionId,
+    session: SessionId,
+    trigger: Trigger,
+) -> Option<Next> {
+    if model.reboot.held().is_some_and(|held| held.id == *id) {
+        return None;
     }
-    if let Err(why) = hold(model, &id, session, trigger) {
+    let next = hold(model, id, session, trigger).unwrap_or_else(|why| {
         tracing::info!(%why, "a compaction is not answered");
         let decision = if trigger == Trigger::Auto && awaits_trim(model) && !is_forced(model) {
             // Past the force line the client would soon refuse to go on, and the turn would be lost.
@@ -56,8 +53,10 @@ pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, trigger: Tri
         } else {
             Decision::Client
         };
-        model.emit(Effect::AnswerQuestion { id, decision });
-    }
+        let id = id.clone();
+        Next::Do(Act::Emit(Effect::AnswerQuestion { id, decision }))
+    });
+    Some(next)
 }
 
 /// Reports whether a trim is approved, instead of which nothing else is to be done.
@@ -67,11 +66,11 @@ fn awaits_trim(model: &Model) -> bool {
 }
 
 fn hold(
-    model: &mut Model,
+    model: &Model,
     id: &QuestionId,
     session: SessionId,
     trigger: Trigger,
-) -> Result<(), Refusal> {
+) -> Result<Next, Refusal> {
     let cause = match trigger {
         Trigger::Auto => Cause::Compaction,
         Trigger::Manual => Cause::CompactCommand,
@@ -85,19 +84,13 @@ fn hold(
     if awaits_trim(model) {
         return Err(Refusal::LeftToClient("a trim is approved"));
     }
-    let until = model.now.since_start + model.config.guard.answer_within;
-    let epoch = model.next_epoch();
-    let timer = Effect::SetTimer(TimerId::Compaction(epoch), TICK);
-    let held = Held {
-        id: id.clone(),
-        until,
-        epoch,
-        answered: false,
-    };
-    if let Some(attempt) = &mut model.reboot.attempt {
-        attempt.hold(cause, held).map_err(Refusal::UnderWay)?;
-        model.emit(timer);
-        return Ok(());
+    let held = Next::Hold(cause, id.clone());
+    if let Some(attempt) = &model.reboot.attempt {
+        return if attempt.may_hold() {
+            Ok(held)
+        } else {
+            Err(Refusal::UnderWay(attempt.step()))
+        };
     }
     if cause == Cause::Compaction
         && answers_at_once(model)
@@ -105,11 +98,10 @@ fn hold(
     {
         return Err(Refusal::NoAutomatic(breaker));
     }
-    begin(model, Kind::InPlace, cause).held = Some(held);
-    model.reboot.failure = None;
-    model.emit(timer);
-    enter(model, Phase::Armed);
-    Ok(())
+    let attempt = new_attempt(model, Kind::InPlace, cause);
+    let begun = Next::Begin(Box::new(attempt));
+    let armed = Next::Enter(Phase::Armed);
+    Ok(Next::All(vec![begun, held, armed]))
 }
 
 /// Returns the reason that a compaction is not ours to answer, if so.
@@ -129,23 +121,18 @@ fn refusal(model: &Model, session: SessionId, cause: Cause) -> Option<&'static s
 }
 
 /// Updates the time in which the compaction may be answered, and decides once it is over.
-pub fn timer(model: &mut Model, epoch: u64) {
-    if undecided(model).is_none_or(|held| held.epoch != epoch) {
-        return;
-    }
-    let Some(left) = answer_left(model) else {
-        return;
-    };
-    if !left.is_zero() {
-        model.emit(Effect::SetTimer(TimerId::Compaction(epoch), left.min(TICK)));
-        return;
-    }
-    if model.config.guard.unanswered == Unanswered::Client {
+pub(super) fn timer(model: &Model, epoch: u64) -> Option<Next> {
+    undecided(model).filter(|held| held.epoch == epoch)?;
+    let left = answer_left(model)?;
+    Some(if !left.is_zero() {
+        let timer = TimerId::Compaction(epoch);
+        Next::Do(Act::Emit(Effect::SetTimer(timer, left.min(TICK))))
+    } else if model.config.guard.unanswered == Unanswered::Client {
         let notice = "no answer in time: the compaction is left to the client";
-        return end(model, End::LeftToClient(Some(notice)));
-    }
-    if let Err(why) = approve(model, Approval::Auto) {
-        model.error(format!("the compaction is left to the client: {why}"));
-        end(model, End::LeftToClient(None));
-    }
+        Next::End(End::LeftToClient(Some(notice)))
+    } else {
+        Next::GoAhead {
+            or_leave_client: true,
+        }
+    })
 }

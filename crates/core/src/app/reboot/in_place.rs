@@ -20,9 +20,9 @@ use pitstop_agent::{
 };
 
 use super::{
+    next::{Act, End, Next},
     on_the_fly,
-    steps::{self, End, Next, behind_draft, enter, follow, waiting},
-    submit::{self, Then},
+    steps::{self, behind_draft, enter, follow, waiting},
 };
 use crate::app::{
     effect::Effect,
@@ -33,7 +33,7 @@ use crate::app::{
     model::{
         Model,
         attempt::{AttemptEvent, COMMAND, is_go, verify_timer},
-        orders::{EndedOrder, OrderEnd, Purpose},
+        orders::{EndedOrder, OrderEnd},
         reboot::{
             Approval, Attempt, Kind, LastLook, Launch, NewAgent, Phase, Proof, Replacing, Revoked,
         },
@@ -46,7 +46,7 @@ use crate::app::{
 pub use crate::app::facts::{goes_in_place as is_chosen, replace_refusal as refusal};
 
 /// The time that the client may take from the order to its answer: it does it in a fifth of a second.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The text with which our mod refuses an order for an idle client while a turn runs.
 pub const TURN_RUNS: &str = "a turn runs";
@@ -60,25 +60,15 @@ pub(super) fn configured_way(model: &Model) -> (Kind, Option<String>) {
     }
 }
 
-/// Takes this way, and shows the reason that it is not done in place.
-pub(super) fn take_way(model: &mut Model, way: Kind, why: Option<String>) {
-    model.reboot.on(AttemptEvent::WayTaken(way));
-    if let Some(why) = why {
-        model.info(format!(
-            "no reboot in place: {why}; a fresh session instead"
-        ));
-    }
-}
-
 /// Checks whether a reboot can be approved this way; one that `auto` approves takes a fresh session instead.
-pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
+pub(super) fn check(model: &Model, approval: Approval) -> Result<Option<Next>, Refusal> {
     let refusal = if goes_on_the_fly(model) {
         on_the_fly_refusal(model)
     } else {
         replace_refusal(model)
     };
     let Some(why) = refusal.filter(|_| goes_in_place(model)) else {
-        return Ok(());
+        return Ok(None);
     };
     if holds_compaction(model) {
         return Err(Refusal::Unanswerable(why));
@@ -86,8 +76,7 @@ pub(super) fn check(model: &mut Model, approval: Approval) -> Result<(), Refusal
     if approval != Approval::Auto {
         return Err(Refusal::NotInPlaceNow(why));
     }
-    take_way(model, Kind::Fresh, Some(why));
-    Ok(())
+    Ok(Some(Next::Change(Kind::Fresh, Some(why), None)))
 }
 
 /// Checks at the safe moment whether the reboot can still be done in place. One that `auto` has approved takes a fresh session
@@ -100,7 +89,7 @@ pub(super) fn wait(
     draft: &OnDisk,
 ) -> Option<Next> {
     let Some(why) = replace_refusal(model) else {
-        return behind_draft(unsent(model).text(), look, draft, Next::BeginInPlace);
+        return behind_draft(unsent(model).text(), look, draft, begin_beside);
     };
     let ended = model.session.agent.state == AgentState::Exited;
     let fresh = (attempt.is_by_auto() || ended) && !holds_compaction(model);
@@ -109,6 +98,15 @@ pub(super) fn wait(
     } else {
         Next::End(End::Refused(why))
     })
+}
+
+/// Begins to replace the conversation around the unsent prompt, which is on disk.
+pub(super) fn begin_beside(on_disk: OnDisk) -> Next {
+    Next::All(vec![
+        Next::Note(AttemptEvent::DraftBeside(on_disk)),
+        Next::Do(Act::DraftAgain),
+        Next::Enter(Phase::Replacing(Replacing::Pending)),
+    ])
 }
 
 /// Returns what follows in a replacement from how far it has come.
@@ -155,7 +153,9 @@ pub(super) fn refused(model: &Model, attempt: &Attempt, why: &str) -> Next {
 fn begin(model: &Model, attempt: &Attempt) -> Next {
     if let Some(answer) = attempt.answer() {
         let timer = verify_timer(&model.config.reboot, attempt.epoch);
-        return Next::Note(AttemptEvent::HandedOut(None), vec![answer, timer]);
+        let effects = [answer, timer].map(|effect| Next::Do(Act::Emit(effect)));
+        let handed_out = Next::Note(AttemptEvent::HandedOut(None));
+        return Next::All([handed_out].into_iter().chain(effects).collect());
     }
     let Some(handoff) = &attempt.handoff else {
         return fail("there is no handoff");
@@ -174,13 +174,6 @@ fn begin(model: &Model, attempt: &Attempt) -> Next {
 fn fail(why: &str) -> Next {
     let refused = Replacing::Refused(why.to_owned());
     Next::GoOn(Phase::Replacing(refused), None)
-}
-
-/// Gives the client's own side the order to replace the conversation.
-pub(super) fn give_order(model: &mut Model, order: BridgeOrder) {
-    let id = model.order(Purpose::Replace, order, ANSWERED_WITHIN);
-    let ordered = Phase::Replacing(Replacing::Ordered(id));
-    model.reboot.on(AttemptEvent::GotOn(ordered));
 }
 
 /// A report of the client while its conversation is replaced, or is to be.
@@ -231,7 +224,7 @@ fn judge(model: &Model, attempt: &Attempt, event: ReplaceEvent) -> Vec<Next> {
 fn turn_aborted(attempt: &Attempt) -> Option<Next> {
     let held = attempt.held.as_ref()?;
     Some(if held.answered {
-        Next::Note(AttemptEvent::StoppedInClient, Vec::new())
+        Next::Note(AttemptEvent::StoppedInClient)
     } else {
         let notice = "the compaction was stopped in the client: nothing was changed";
         Next::End(End::LeftToClient(Some(notice)))
@@ -253,7 +246,8 @@ fn is_with_client(attempt: &Attempt, id: OrderId) -> bool {
 /// Waits for a sign or the proof, the only things that are still to come.
 fn await_sign(model: &Model, attempt: &Attempt, order: OrderId) -> Next {
     let timer = verify_timer(&model.config.reboot, attempt.epoch);
-    Next::Note(AttemptEvent::HandedOut(Some(order)), vec![timer])
+    let handed_out = Next::Note(AttemptEvent::HandedOut(Some(order)));
+    Next::All(vec![handed_out, Next::Do(Act::Emit(timer))])
 }
 
 fn order_ended(attempt: &Attempt, ended: &EndedOrder) -> Vec<Next> {
@@ -261,21 +255,10 @@ fn order_ended(attempt: &Attempt, ended: &EndedOrder) -> Vec<Next> {
     let begins = ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false });
     let goes_on = !matches!(next.first(), Some(Next::End(_)));
     if let Some(handoff) = attempt.handoff.as_ref().filter(|_| begins && goes_on) {
-        next.push(Next::TypeCommand(format!(
-            "/{COMMAND} {}",
-            handoff.marker.nonce
-        )));
+        let command = format!("/{COMMAND} {}", handoff.marker.nonce);
+        next.push(Next::Do(Act::TypeCommand(command)));
     }
     next
-}
-
-/// Begins the turn after the handoff by typing its command, as a person would.
-pub(super) fn type_command(model: &mut Model, command: &str) {
-    if let Err(why) = submit::give(model, command, Then::Submit) {
-        model.error(format!(
-            "the conversation is replaced, and waits for a prompt of yours: {why}"
-        ));
-    }
 }
 
 fn follow_order(attempt: &Attempt, ended: &EndedOrder) -> Option<Next> {
@@ -320,7 +303,10 @@ fn revoked(model: &Model, attempt: &Attempt, id: OrderId, in_time: bool) -> Opti
         _ if !in_time => await_sign(model, attempt, id),
         Revoked::Refused => fail("the client has not begun in time"),
         Revoked::Armed => on_the_fly::announce(model),
-        Revoked::Ends(outcome) => Next::End(End::TakenBack(outcome)),
+        Revoked::Ends(outcome) => {
+            let restore = Next::Do(Act::RestoreTrigger);
+            Next::All(vec![restore, Next::End(End::TakenBack(outcome))])
+        }
     })
 }
 

@@ -8,11 +8,12 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::Effect,
-    model::Model,
+    model::{Model, Overlay, reboot::RebootOutcome},
     reboot::{
-        self,
         ending::{self, EndingEvent},
         iteration::close_iteration,
+        next::End,
+        steps::end,
     },
 };
 
@@ -21,7 +22,11 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     model.draft.notes.finish_edit(model.now).carry_out(model);
     model.draft.finish_edit().carry_out(model);
     carried::keep(model);
-    reboot::abandon(model);
+    model.view.close(Overlay::Review);
+    // A reboot that has harmed something is left in the journal for the next start to finish.
+    (model.reboot.attempt).take_if(|attempt| !attempt.is_harmless());
+    let why = Some("quit".to_owned());
+    end(model, End::Unfinished(RebootOutcome::Cancelled, why));
     let late = "pitstop was left before the model had answered";
     summary::on(model, SummaryEvent::TooLate(late));
     model.view.close_any();

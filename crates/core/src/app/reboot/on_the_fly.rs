@@ -12,11 +12,12 @@
 
 use std::time::Duration;
 
-use pitstop_agent::bridge::{BridgeOrder, OrderId};
+use pitstop_agent::bridge::OrderId;
 
 use super::{
     Attempt, Kind, in_place,
-    steps::{End, Next, behind_draft, waiting},
+    next::{Act, End, Next},
+    steps::{behind_draft, waiting},
     timing,
 };
 use crate::app::{
@@ -24,15 +25,13 @@ use crate::app::{
     facts::{is_under_review, on_the_fly_refusal, turn_runs, unsent},
     model::{
         Model,
-        attempt::AttemptEvent,
-        orders::Purpose,
         reboot::{LastLook, Phase, RebootOutcome, Replacing, Revoked},
         unsent::OnDisk,
     },
 };
 
 /// The time that the client may take to set its trigger back: it does it in milliseconds.
-const RESTORED_WITHIN: Duration = Duration::from_secs(5);
+pub(super) const RESTORED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The number of tool calls that may end while the client is to ask at its next step: more than one step has.
 const CALLS_UNASKED: u32 = 24;
@@ -41,18 +40,16 @@ const CALLS_UNASKED: u32 = 24;
 pub const PASSED_OVER: &str = "managed settings keep pitstop from answering compactions";
 
 /// Changes the way of a reboot that begins by itself to fit what the agent does now, until a person has chosen one or it is approved.
-pub(super) fn fit_way(model: &mut Model) {
-    let possible = on_the_fly_refusal(model).is_none();
+pub(super) fn fit_way(model: &Model) -> Option<Next> {
     let attempt = model.reboot.attempt.as_ref();
-    let kind = attempt
-        .filter(|one| one.may_change_way())
-        .map(|one| one.kind);
-    let (way, why) = match (kind, possible) {
-        (Some(Kind::Fresh | Kind::InPlace), true) => (Kind::OnTheFly, None),
-        (Some(Kind::OnTheFly), false) => in_place::configured_way(model),
-        _ => return,
+    let attempt = attempt.filter(|one| one.may_change_way())?;
+    let possible = on_the_fly_refusal(model).is_none();
+    let (way, why) = match (attempt.kind, possible) {
+        (Kind::Fresh | Kind::InPlace, true) => (Kind::OnTheFly, None),
+        (Kind::OnTheFly, false) => in_place::configured_way(model),
+        _ => return None,
     };
-    in_place::take_way(model, way, why);
+    Some(Next::Change(way, why, None))
 }
 
 /// Reports whether it is approved now, without asking a person.
@@ -73,7 +70,7 @@ pub(super) fn wait(
     if let Some(why) = on_the_fly_refusal(model) {
         return Some(in_place::refused(model, attempt, &why));
     }
-    behind_draft(unsent(model).text(), look, draft, Next::BeginInPlace)
+    behind_draft(unsent(model).text(), look, draft, in_place::begin_beside)
 }
 
 /// Returns what follows from the end of a turn in which the conversation was not replaced: it is replaced after the turn, at once
@@ -130,7 +127,7 @@ pub(super) fn tool_ended(attempt: &Attempt) -> Option<Next> {
     let calls = calls + 1;
     if calls == CALLS_UNASKED {
         let why = "the client has not asked at its next steps";
-        return Some(Next::LeaveUnanswered(order, why));
+        return Some(leave_unanswered(order, why));
     }
     let awaits = Replacing::AwaitsStep { order, calls };
     Some(Next::GoOn(Phase::Replacing(awaits), None))
@@ -139,22 +136,17 @@ pub(super) fn tool_ended(attempt: &Attempt) -> Option<Next> {
 /// Gives up this way because the client compacts without asking.
 pub(super) fn passed_over(attempt: &Attempt) -> Option<Next> {
     let order = attempt.awaited_order()?;
-    Some(Next::LeaveUnanswered(order, PASSED_OVER))
+    Some(leave_unanswered(order, PASSED_OVER))
 }
 
 /// Takes an order back because the client does not ask: this way is not taken again in its process.
-pub(super) fn leave_unanswered(model: &mut Model, order: OrderId, why: &str) {
-    model.session.agent.leave_unanswered(why);
-    restore_trigger(model);
-    model.emit(Effect::RevokeOrder(order));
+fn leave_unanswered(order: OrderId, why: &'static str) -> Next {
     let refused = Phase::Replacing(Replacing::Refused(why.to_owned()));
-    model.reboot.on(AttemptEvent::GotOn(refused));
-}
-
-/// Has the client set its trigger back.
-pub(super) fn restore_trigger(model: &mut Model) {
-    let order = BridgeOrder::RestoreTrigger;
-    model.order(Purpose::Trigger, order, RESTORED_WITHIN);
+    Next::All(vec![
+        Next::Do(Act::LeaveUnanswered(why)),
+        Next::Do(Act::RestoreTrigger),
+        Next::GoOn(refused, Some(Effect::RevokeOrder(order))),
+    ])
 }
 
 /// Takes the reboot back with this outcome; while the client is to ask at its next step, once it is known that it has not.

@@ -7,15 +7,12 @@ use crate::{
     config::{Delivery, RebootMode},
     lineage::{Cause, EndReason, RebootRecord, TrimRecord},
 };
-use pitstop_agent::{
-    bridge::{BridgeOrder, OrderId},
-    claude::prompt_box::PromptBox,
-};
-use pitstop_handoff::Handoff;
-use pitstop_transcript::SessionId;
+use pitstop_agent::{bridge::BridgeOrder, claude::prompt_box::PromptBox};
 
 use super::{
-    DEFER_TURNS, prepare,
+    Approval, DEFER_TURNS, approve,
+    next::{Act, End, NewProcess, Next, TICK},
+    open_review, prepare,
     timing::{self, is_free, is_within_call, quiet_for},
 };
 use crate::app::{
@@ -36,8 +33,8 @@ use crate::app::{
         event_scratch::NoReboot,
         orders::Purpose,
         reboot::{
-            Attempt, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason, RebootOutcome,
-            Replacing,
+            Attempt, Clock, Held, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason,
+            RebootOutcome, Replacing,
         },
         unsent::OnDisk,
         view::Outcome,
@@ -48,74 +45,15 @@ use crate::app::{
         iteration::{close_iteration, open_iteration},
         moment, on_the_fly,
         submit::{self, Then},
-        unsent,
+        trim, unsent,
     },
 };
 
 /// The time that the client's own side may take to read the prompt box: it is done in milliseconds.
 const DRAFT_READ_WITHIN: Duration = Duration::from_secs(2);
 
-/// What follows in the phase that a reboot is in.
-pub(super) enum Next {
-    /// The next phase begins.
-    Enter(Phase),
-    /// The phase goes on like this, with an order to the shell.
-    GoOn(Phase, Option<Effect>),
-    /// The reboot takes this in, and these effects follow from it.
-    Note(AttemptEvent<'static>, Vec<Effect>),
-    /// Another way is taken, because it cannot be done in place for this reason, and this phase begins.
-    Change(Kind, Option<String>, Option<Phase>),
-    /// The message is made.
-    Draft {
-        /// True if a model sums up the session for it.
-        summed_up: bool,
-    },
-    /// The prompt box is read once more.
-    LookAtDraft,
-    /// The old agent is left, whose unsent prompt is on disk.
-    LeaveAgent(OnDisk),
-    /// The conversation is replaced around the unsent prompt, which is on disk.
-    BeginInPlace(OnDisk),
-    /// The client's own side gets this order to replace the conversation.
-    Replace(BridgeOrder),
-    /// The conversation is replaced by this text: the next iteration begins, for this cause.
-    Replaced(Cause, Option<String>),
-    /// This command is typed, which begins the turn after the handoff.
-    TypeCommand(String),
-    /// This order is taken back, and none is given to this process again for the middle of a turn, for this reason.
-    LeaveUnanswered(OrderId, &'static str),
-    /// The old agent is ended.
-    EndAgent,
-    /// The next iteration of this reboot begins, and its process is started.
-    Start(Box<Attempt>),
-    /// The message is typed into the new agent.
-    Paste(NewAgent, Handoff),
-    /// The warm-up prompt is given.
-    WarmUp,
-    /// The new agent cannot take over for this reason. The record is for the iteration that it has begun, if there is one; the last is
-    /// what was kept on disk of the prompt box.
-    RollBack(String, Option<Box<RebootRecord>>, OnDisk),
-    /// The session that was to end is resumed.
-    Resume(SessionId),
-    /// The reboot ends.
-    End(End),
-}
-
-/// Takes the steps that follow from what is true now.
-pub fn advance(model: &mut Model) {
-    while let Some(attempt) = model.reboot.attempt.as_ref().filter(|one| one.journaled) {
-        let before = (attempt.step(), attempt.kind);
-        let next = next(model, attempt);
-        follow(model, next);
-        let attempt = model.reboot.attempt.as_ref();
-        if attempt.map(|one| (one.step(), one.kind)) == Some(before) {
-            break;
-        }
-    }
-}
-
 /// Returns what follows from what is true now.
-fn next(model: &Model, attempt: &Attempt) -> Option<Next> {
+pub(super) fn next_step(model: &Model, attempt: &Attempt) -> Option<Next> {
     match &attempt.phase {
         Phase::Armed => is_to_be_drafted(model, attempt).then(|| draft(model, attempt)),
         Phase::Drafting { gathered } => is_drafted(model, attempt, *gathered)
@@ -139,12 +77,16 @@ fn next(model: &Model, attempt: &Attempt) -> Option<Next> {
         Phase::Delivering(agent) => deliver(model, attempt, agent),
         Phase::Replacing(now) => in_place::replacing(model, attempt, now),
         Phase::Verifying(agent) => verify(model, attempt, agent),
-        Phase::Warming { due, agent } => match agent.launch {
-            Launch::Failed(_) => Some(Next::End(End::Finished { warmed_up: *due })),
-            _ => (*due && model.session.agent.state == AgentState::Idle).then_some(Next::WarmUp),
-        },
+        Phase::Warming { due, .. } if attempt.has_died() => {
+            Some(Next::End(End::Finished { warmed_up: *due }))
+        }
+        Phase::Warming { due, .. } => {
+            let rests = model.session.agent.state == AgentState::Idle;
+            let prompt = || model.config.reboot.warmup_prompt.clone();
+            (*due && rests).then(|| Next::WarmUp(prompt().unwrap_or_default()))
+        }
         Phase::RollingBack(launch) => match launch {
-            Launch::Pending => Some(Next::Resume(attempt.old)),
+            Launch::Pending => Some(Next::Start(Box::new(next_process(model, attempt)))),
             Launch::Ordered => None,
             Launch::Running => Some(Next::End(End::RolledBack)),
             Launch::Failed(again) => Some(Next::End(End::NotResumed(again.clone()))),
@@ -156,53 +98,117 @@ fn next(model: &Model, attempt: &Attempt) -> Option<Next> {
 /// Does what follows: the one place where a reboot gets on.
 pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
     for next in next {
-        take_step(model, next);
+        match next {
+            Next::Begin(attempt) => {
+                if !attempt.kind.is_reboot() {
+                    model.view.close_any();
+                }
+                let epoch = model.next_epoch();
+                model.reboot.begin(*attempt, epoch);
+            }
+            Next::Enter(phase) => enter(model, phase),
+            Next::GoOn(phase, order) => {
+                model.reboot.on(AttemptEvent::GotOn(phase));
+                model.emit_all(order);
+            }
+            Next::Note(event) => model.reboot.on(event),
+            Next::Change(way, why, phase) => {
+                let attempt = model.reboot.attempt.as_ref();
+                let awaited = attempt.and_then(Attempt::awaited_order);
+                model.emit_all(awaited.map(Effect::RevokeOrder));
+                model.reboot.on(AttemptEvent::WayTaken(way));
+                if let Some(why) = why {
+                    model.info(format!(
+                        "no reboot in place: {why}; a fresh session instead"
+                    ));
+                }
+                follow(model, phase.map(Next::Enter));
+            }
+            Next::Hold(cause, id) => {
+                let held = Held {
+                    id,
+                    until: model.now.since_start + model.config.guard.answer_within,
+                    epoch: model.next_epoch(),
+                    answered: false,
+                };
+                model.emit(Effect::SetTimer(TimerId::Compaction(held.epoch), TICK));
+                model.reboot.on(AttemptEvent::Holds(cause, held));
+            }
+            Next::LetClientGo => {
+                let goes_on = model.reboot.let_client_go();
+                model.emit_all(goes_on);
+            }
+            Next::StartClock(delay) => start_clock(model, delay),
+            Next::GoAhead { or_leave_client } => go_ahead(model, or_leave_client),
+            Next::LookAtDraft => look_at_draft(model),
+            Next::Replace(order) => {
+                let id = model.order(Purpose::Replace, order, in_place::ANSWERED_WITHIN);
+                let ordered = Phase::Replacing(Replacing::Ordered(id));
+                model.reboot.on(AttemptEvent::GotOn(ordered));
+            }
+            Next::Replaced(cause, text) => in_place::begin_iteration(model, cause, text),
+            Next::EndAgent => ending::on(model, EndingEvent::Begins { urgent: false }),
+            Next::Start(process) => start(model, *process),
+            Next::WarmUp(prompt) => {
+                // A prompt box that is not empty, or not there, is waited for.
+                if submit::give(model, &prompt, Then::Submit).is_ok() {
+                    end(model, End::Finished { warmed_up: true });
+                }
+            }
+            Next::RollBack(why, record, beside) => roll_back(model, why, record, beside),
+            Next::End(how) => end(model, how),
+            Next::Do(act) => perform(model, act),
+            Next::All(next) => follow(model, next),
+        }
     }
 }
 
-fn take_step(model: &mut Model, next: Next) {
-    match next {
-        Next::Enter(phase) => enter(model, phase),
-        Next::GoOn(phase, order) => {
-            model.reboot.on(AttemptEvent::GotOn(phase));
-            model.emit_all(order);
+fn perform(model: &mut Model, act: Act) {
+    match act {
+        Act::Emit(effect) => model.emit(effect),
+        Act::Log(text) => model.note(&text),
+        Act::OpenReview => open_review(model),
+        Act::Survey(event) => trim::on(model, event),
+        Act::HoldRun(by) => model.scratch.taken_over = Some(by),
+        Act::StopRun(why) => model.scratch.no_reboot = Some(why),
+        Act::PutOff(why) => {
+            model.error(why.clone());
+            let quiet = quiet_for(model, 1, QuietReason::Refused(why));
+            model.reboot.be_quiet(quiet);
         }
-        Next::Note(event, effects) => {
-            model.reboot.on(event);
-            model.emit_all(effects);
-        }
-        Next::Change(way, why, phase) => {
-            let attempt = model.reboot.attempt.as_ref();
-            let awaited = attempt.and_then(Attempt::awaited_order);
-            model.emit_all(awaited.map(Effect::RevokeOrder));
-            in_place::take_way(model, way, why);
-            if let Some(phase) = phase {
-                enter(model, phase);
+        Act::HoldBack(breaker) => {
+            if let Some(breaker) = model.reboot.hold_back(breaker) {
+                model.info(format!("no automatic reboot: {breaker}"));
             }
         }
-        Next::Draft { summed_up } => draft_message(model, summed_up),
-        Next::LookAtDraft => look_at_draft(model),
-        Next::LeaveAgent(on_disk) => {
-            draft_again(model);
+        Act::TakeGoodMoment => model.draft.moments.take_up(),
+        Act::TypeCommand(command) => {
+            if let Err(why) = submit::give(model, &command, Then::Submit) {
+                model.error(format!(
+                    "the conversation is replaced, and waits for a prompt of yours: {why}"
+                ));
+            }
+        }
+        Act::Submit(text) => _ = submit::give(model, &text, Then::Submit),
+        Act::DraftAgain => {
+            handoff::draft(model);
+            let panel = &model.draft.handoff;
+            let edited = panel.edited.is_some();
+            model.reboot.renew_message(panel.current(), edited);
+        }
+        Act::RefreshSummary => summary::on(model, SummaryEvent::Drafting),
+        Act::TakeUnsent(on_disk) => {
             unsent::take(model, &on_disk);
-            enter(model, Phase::Ending);
         }
-        Next::BeginInPlace(on_disk) => {
-            model.reboot.on(AttemptEvent::DraftBeside(on_disk));
-            draft_again(model);
-            enter(model, Phase::Replacing(Replacing::Pending));
+        Act::LeaveUnanswered(why) => model.session.agent.leave_unanswered(why),
+        Act::RestoreTrigger => {
+            let (purpose, order) = (Purpose::Trigger, BridgeOrder::RestoreTrigger);
+            model.order(purpose, order, on_the_fly::RESTORED_WITHIN);
         }
-        Next::Replace(order) => in_place::give_order(model, order),
-        Next::Replaced(cause, text) => in_place::begin_iteration(model, cause, text),
-        Next::TypeCommand(command) => in_place::type_command(model, &command),
-        Next::LeaveUnanswered(order, why) => on_the_fly::leave_unanswered(model, order, why),
-        Next::EndAgent => ending::on(model, EndingEvent::Begins { urgent: false }),
-        Next::Start(attempt) => start(model, &attempt),
-        Next::Paste(agent, handoff) => paste(model, agent, handoff),
-        Next::WarmUp => warm_up(model),
-        Next::RollBack(why, record, beside) => roll_back(model, why, record, beside),
-        Next::Resume(old) => resume(model, old),
-        Next::End(how) => end(model, how),
+        Act::PutBack(text, cursor) => {
+            _ = submit::give(model, &text, Then::Leave(cursor));
+        }
+        Act::ForgetUnsent => model.reboot.unsent = None,
     }
 }
 
@@ -257,22 +263,19 @@ fn is_to_be_drafted(model: &Model, attempt: &Attempt) -> bool {
         || is_free(model)
 }
 
+/// Has the message made.
 fn draft(model: &Model, attempt: &Attempt) -> Next {
+    let reads = [Effect::ReadScratchpad, Effect::ReadGit];
+    let reads = reads_task(model).into_iter().chain(reads);
+    let mut next = vec![Next::Enter(Phase::Drafting { gathered: false })];
+    next.extend(reads.map(|read| Next::Do(Act::Emit(read))));
     // A session of one turn is not worth a summary, which costs as much as the turn, and a client that waits is not kept waiting
     // for one unless a person reads it.
     let is_worth = attempt.approved.is_none() && attempt.cause != Cause::Autopilot;
-    let summed_up = is_worth && !goes_at_once(model);
-    Next::Draft { summed_up }
-}
-
-/// Has the message made.
-fn draft_message(model: &mut Model, summed_up: bool) {
-    enter(model, Phase::Drafting { gathered: false });
-    model.emit_all(reads_task(model));
-    model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
-    if summed_up {
-        summary::on(model, SummaryEvent::Drafting);
+    if is_worth && !goes_at_once(model) {
+        next.push(Next::Do(Act::RefreshSummary));
     }
+    Next::All(next)
 }
 
 /// Reports whether the message is there, as far as it is waited for.
@@ -292,7 +295,7 @@ fn wait(model: &Model, attempt: &Attempt, look: LastLook, draft: &OnDisk) -> Opt
     // A client that waits in a compaction is at no safe moment, and needs none.
     if !(attempt.force || is_gone(model) || holds_compaction || is_safe(model)) {
         let event = AttemptEvent::NotSafe(model.session.agent.state);
-        return Some(Next::Note(event, Vec::new()));
+        return Some(Next::Note(event));
     }
     if attempt.kind.replaces() {
         return in_place::wait(model, attempt, look, draft);
@@ -302,9 +305,11 @@ fn wait(model: &Model, attempt: &Attempt, look: LastLook, draft: &OnDisk) -> Opt
         LastLook::Done if !model.scratch.reads_prompt_box => {
             behind_draft(not_begun(model), look, draft, |on_disk| {
                 if is_within_call(model, attempt) {
-                    Next::Note(AttemptEvent::CallBegun, Vec::new())
+                    Next::Note(AttemptEvent::CallBegun)
                 } else {
-                    Next::LeaveAgent(on_disk)
+                    let take_unsent = Next::Do(Act::TakeUnsent(on_disk));
+                    let leave = Next::Enter(Phase::Ending);
+                    Next::All(vec![Next::Do(Act::DraftAgain), take_unsent, leave])
                 }
             })
         }
@@ -330,13 +335,31 @@ pub(super) fn behind_draft(
     }
 }
 
-/// Makes the handoff again from what is true now, where no one has read it or a turn has gone on since the approval, by up to some
-/// hundred steps: it would name steps as under way that are done. A message that a person has edited is left as it is.
-fn draft_again(model: &mut Model) {
-    handoff::draft(model);
-    let panel = &model.draft.handoff;
-    let edited = panel.edited.is_some();
-    model.reboot.renew_message(panel.current(), edited);
+/// Starts the clock by which `auto` announces the reboot.
+fn start_clock(model: &mut Model, delay: Duration) {
+    let at = model.now.since_start.saturating_add(delay);
+    let epoch = model.next_epoch();
+    let clock = Some(Clock { at, epoch });
+    model
+        .reboot
+        .on(AttemptEvent::GotOn(Phase::Review { clock }));
+    model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
+    // The turns for which it has waited belong in the summary.
+    summary::on(model, SummaryEvent::Drafting);
+}
+
+/// Goes ahead without asking a person.
+fn go_ahead(model: &mut Model, or_leave_client: bool) {
+    model.reboot.on(AttemptEvent::ClockStopped);
+    let Err(why) = approve(model, Approval::Auto) else {
+        return;
+    };
+    if or_leave_client {
+        model.error(format!("the compaction is left to the client: {why}"));
+        end(model, End::LeftToClient(None));
+    } else {
+        tracing::info!(%why, "an automatic reboot cannot go ahead");
+    }
 }
 
 /// Has the prompt box read off the screen and, where possible, by the client's own side, which knows every line as it is.
@@ -377,7 +400,7 @@ fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -
             let order = attempt.copy_order();
             Next::GoOn(Phase::Starting { copying, agent }, Some(order))
         }),
-        Launch::Pending => Some(Next::Start(Box::new(attempt.clone()))),
+        Launch::Pending => Some(Next::Start(Box::new(next_process(model, attempt)))),
         Launch::Ordered => None,
         Launch::Running => Some(match attempt.kind {
             // A paste waits for an agent that is ready, which one with a dialog never is.
@@ -391,49 +414,65 @@ fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -
     }
 }
 
-/// Opens the next iteration and orders its process.
-fn start(model: &mut Model, attempt: &Attempt) {
-    model.reboot.on(AttemptEvent::StartOrdered);
-    let (kind, session) = (attempt.kind, attempt.new);
-    let handoff = attempt.handoff.as_ref().filter(|_| kind != Kind::Trim);
-    let text = handoff.map(|handoff| handoff.text.clone());
-    let parent = match kind {
-        Kind::Undo(_, parent) => parent,
-        Kind::Fresh | Kind::InPlace | Kind::OnTheFly | Kind::Trim | Kind::Restart => {
-            model.lineage.iterations().last().map(|last| last.iteration)
-        }
+/// Returns the process of the next iteration, which resumes the session that was to end if the new agent could not take over.
+fn next_process(model: &Model, attempt: &Attempt) -> NewProcess {
+    let rolls_back = matches!(attempt.phase, Phase::RollingBack(_));
+    let (kind, old, new) = (attempt.kind, attempt.old, attempt.new);
+    let replaced = attempt.replaced.as_ref().map(|one| one.session);
+    let last = model.lineage.iterations().last();
+    let last = last.map(|last| last.iteration);
+    let (session, parent, copy_of, back_in) = match kind {
+        _ if rolls_back => (old, model.lineage.newest_in(old), None, Some(old)),
+        Kind::Undo(_, parent) => (new, parent, replaced, Some(replaced.unwrap_or(new))),
+        Kind::Trim => (new, last, Some(old), None),
+        _ => (new, last, None, None),
     };
-    open_iteration(model, Some(session), Some(attempt.cause), parent);
-    match kind {
-        Kind::Fresh => model.session.spending.begin_session(session),
-        Kind::Trim => model.session.spending.copy_session(attempt.old, session),
-        Kind::Undo(..) => {
-            let replaced = attempt.replaced.as_ref().map(|one| one.session);
-            let of = replaced.unwrap_or(session);
-            let asks = model.draft.come_back(of, model.session.id, parent);
-            model.emit_all(asks);
-            if let Some(from) = replaced {
-                model.session.spending.copy_session(from, session);
-            }
-        }
-        Kind::InPlace | Kind::OnTheFly | Kind::Restart => {}
+    let handoff = attempt.handoff.as_ref();
+    let handoff = handoff.filter(|_| kind != Kind::Trim && !rolls_back);
+    NewProcess {
+        session,
+        cause: if rolls_back {
+            Cause::Recovery
+        } else {
+            attempt.cause
+        },
+        parent,
+        resume: kind != Kind::Fresh || rolls_back,
+        copy_of,
+        back_in,
+        handoff: handoff.map(|handoff| handoff.text.clone()),
+        as_prompt: kind == Kind::Fresh && !is_pasted(model, attempt),
+    }
+}
+
+/// Opens the next iteration and orders its process.
+fn start(model: &mut Model, new: NewProcess) {
+    model.reboot.on(AttemptEvent::StartOrdered);
+    let session = new.session;
+    open_iteration(model, Some(session), Some(new.cause), new.parent);
+    if !new.resume {
+        model.session.spending.begin_session(session);
+    }
+    if let Some(of) = new.back_in {
+        let asks = model.draft.come_back(of, model.session.id, new.parent);
+        model.emit_all(asks);
+    }
+    if let Some(from) = new.copy_of {
+        model.session.spending.copy_session(from, session);
     }
     let iteration = model.session.iteration();
-    let as_prompt = kind == Kind::Fresh && !is_pasted(model, attempt);
-    let again = restart_prompt(model).filter(|_| kind == Kind::Restart);
+    let again = restart_prompt(model).filter(|_| new.cause == Cause::AgentExit);
+    let prompt_if_new = again.is_some().then(|| model.draft.handoff.current());
     model.emit(Effect::Start(StartAgent {
         iteration,
         session,
-        resume: kind != Kind::Fresh,
-        prompt_if_new: again
-            .as_ref()
-            .map(|_| model.draft.handoff.current().text.clone()),
-        prompt: again.or_else(|| text.clone().filter(|_| as_prompt)),
+        resume: new.resume,
+        prompt_if_new: prompt_if_new.map(|handoff| handoff.text.clone()),
+        prompt: again.or_else(|| new.handoff.clone().filter(|_| new.as_prompt)),
         first: false,
     }));
-    if let Some(text) = text {
-        model.emit(Effect::SaveHandoff { iteration, text });
-    }
+    let text = new.handoff;
+    model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
 }
 
 /// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
@@ -455,16 +494,14 @@ fn deliver(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
     let ready = model.session.agent.state != AgentState::Starting;
     let ready = ready && typing_refusal(model).is_none();
     let handoff = attempt.handoff.clone().filter(|_| ready)?;
-    Some(Next::Paste(agent.clone(), handoff))
-}
-
-fn paste(model: &mut Model, agent: NewAgent, handoff: Handoff) {
-    enter(model, Phase::Verifying(agent));
+    let mut next = vec![Next::Enter(Phase::Verifying(agent.clone()))];
     if model.is_generic() {
         // Other agents have hooks; in their prompt a marker shows before anything is submitted.
-        model.emit(Effect::WatchPane(handoff.marker.nonce));
+        let nonce = handoff.marker.nonce;
+        next.push(Next::Do(Act::Emit(Effect::WatchPane(nonce))));
     }
-    let _ = submit::give(model, &handoff.text, Then::Submit);
+    next.push(Next::Do(Act::Submit(handoff.text)));
+    Some(Next::All(next))
 }
 
 /// Waits until the message was seen to arrive, if one was sent.
@@ -484,15 +521,6 @@ fn verify(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
             let (due, agent) = (false, agent.clone());
             Some(Next::Enter(Phase::Warming { due, agent }))
         }
-    }
-}
-
-/// Types the warm-up prompt, whose delay is over, once the first turn has ended.
-fn warm_up(model: &mut Model) {
-    let prompt = model.config.reboot.warmup_prompt.clone();
-    // A prompt box that is not empty, or not there, is waited for.
-    if submit::give(model, &prompt.unwrap_or_default(), Then::Submit).is_ok() {
-        end(model, End::Finished { warmed_up: true });
     }
 }
 
@@ -521,47 +549,6 @@ fn roll_back(model: &mut Model, why: String, record: Option<Box<RebootRecord>>, 
     }
     close_iteration(model, EndReason::Crash);
     enter(model, Phase::RollingBack(Launch::Pending));
-}
-
-/// Resumes the session that was to end.
-fn resume(model: &mut Model, old: SessionId) {
-    model.reboot.on(AttemptEvent::StartOrdered);
-    let parent = model.lineage.newest_in(old);
-    open_iteration(model, Some(old), Some(Cause::Recovery), parent);
-    let asks = model.draft.come_back(old, model.session.id, parent);
-    model.emit_all(asks);
-    let iteration = model.session.iteration();
-    model.emit(Effect::Start(StartAgent {
-        iteration,
-        session: old,
-        resume: true,
-        prompt: None,
-        prompt_if_new: None,
-        first: false,
-    }));
-}
-
-/// The way in which a reboot ends.
-pub(super) enum End {
-    /// It has gone well.
-    Finished {
-        /// True if the warm-up prompt was given.
-        warmed_up: bool,
-    },
-    /// It is refused for this reason before anything was done to the old agent.
-    Refused(String),
-    /// It has begun nothing that is recorded, and its process could not be started for this reason.
-    NotStarted(String),
-    /// The new agent could not take over, and the old session is resumed.
-    RolledBack,
-    /// As `RolledBack`, but resuming the old session has failed for this reason.
-    NotResumed(String),
-    /// It was taken back with this outcome before the client asked.
-    TakenBack(RebootOutcome),
-    /// The client goes on with its compaction, which a notice may tell.
-    LeftToClient(Option<&'static str>),
-    /// It has this outcome, with a reason where the outcome does not tell enough.
-    Unfinished(RebootOutcome, Option<String>),
 }
 
 /// Ends the reboot under way.
@@ -601,7 +588,6 @@ pub(super) fn end(model: &mut Model, how: End) {
             close(model, &mut attempt, RebootOutcome::Failed, None, None);
         }
         End::TakenBack(outcome) => {
-            on_the_fly::restore_trigger(model);
             close(model, &mut attempt, outcome, None, None);
             // Nothing went wrong.
             model.reboot.failure = None;
@@ -725,6 +711,10 @@ fn close(
     let done = outcome == RebootOutcome::Done;
     let why = (!done).then(|| why.unwrap_or(outcome.into()));
     let on_disk = model.reboot.close(attempt, why);
+    if outcome == RebootOutcome::Withdrawn {
+        // Nothing went wrong.
+        model.reboot.failure = None;
+    }
     model.emit_all(attempt.let_client_go());
     if attempt.enter(if done { Phase::Done } else { Phase::Failed }, model.now) {
         let entry = attempt.entry(model.lineage.run(), &model.session, model.now);

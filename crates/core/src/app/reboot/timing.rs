@@ -2,7 +2,7 @@
 
 use crate::{api::wire::AgentState, config::RebootMode};
 
-use super::Kind;
+use super::{Kind, next::Next};
 use crate::app::{
     facts::{
         Block, answers_at_once, blocked_by, holds_compaction, is_editing, is_forced, is_safe,
@@ -10,6 +10,7 @@ use crate::app::{
     },
     model::{
         Model, Overlay,
+        attempt::AttemptEvent,
         reboot::{Attempt, Quiet, QuietReason},
     },
 };
@@ -41,9 +42,10 @@ fn outlasts(model: &Model) -> bool {
         && blocked_by(model) == [Block::Turn]
 }
 
-/// Reports whether such a turn is to be cut now: between two steps, and past the force line within one too.
-pub(super) fn cuts(model: &Model) -> bool {
-    outlasts(model) && (model.scratch.at_seam || is_forced(model))
+/// Has such a turn cut where that is possible: between two steps, and past the force line within one too.
+pub(super) fn cut(model: &Model) -> Option<Next> {
+    let cuts = outlasts(model) && (model.scratch.at_seam || is_forced(model));
+    cuts.then(|| Next::Note(AttemptEvent::OutWaited))
 }
 
 /// Reports whether `auto` is about to cut a turn within a step, though the force line is not passed.

@@ -7,13 +7,14 @@
 use crate::{guard::threshold::Threshold, lineage::Way};
 use pitstop_transcript::{Tokens, trim::TrimSettings};
 
+use super::next::Next;
 pub use crate::app::{
     facts::{base_load, fresh_tokens},
     model::trim::{NotOffered, Offer, Preview, SurveyEvent},
 };
 use crate::app::{
     facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
-    model::{Model, reboot::Kind, trim::SurveyFacts},
+    model::{Model, attempt::AttemptEvent, reboot::Kind, trim::SurveyFacts},
     refusal::Refusal,
 };
 
@@ -51,22 +52,16 @@ pub fn offer(model: &Model) -> Result<Offer, NotOffered> {
     attempt.preview.offer()
 }
 
-/// Takes the trim, or a fresh session instead of it. A trim may be chosen before it is known whether it is offered: its approval
-/// waits.
-pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
-    let way = match model.reboot.attempt.as_ref().map(|one| one.kind) {
+/// Returns the trim, or a fresh session if the trim is chosen. A trim may be chosen before it is known whether it is offered: its
+/// approval waits.
+pub(in crate::app) fn other_way(model: &Model) -> Way {
+    match model.reboot.attempt.as_ref().map(|one| one.kind) {
         Some(Kind::Trim) => Way::Fresh,
         _ => Way::Trim,
-    };
-    choose(model, way)
+    }
 }
 
-/// Takes the next way: fresh, in place, trim, in a running turn on the fly, and fresh again.
-pub fn go_round(model: &mut Model) -> Result<(), Refusal> {
-    choose(model, next_way(model))
-}
-
-/// Returns the way that follows the one that is chosen.
+/// Returns the way that follows the one that is chosen: fresh, in place, trim, in a running turn on the fly, and fresh again.
 #[must_use]
 pub fn next_way(model: &Model) -> Way {
     match model.reboot.attempt.as_ref().map(|one| one.kind) {
@@ -97,8 +92,8 @@ pub fn refusal_of(model: &Model, way: Way) -> Option<Refusal> {
     }
 }
 
-/// Takes this way.
-pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
+/// Returns the step that takes this way.
+pub(super) fn choice(model: &Model, way: Way) -> Result<Next, Refusal> {
     if way != Way::InPlace && holds_compaction(model) {
         return Err(Refusal::OnlyInPlace);
     }
@@ -111,14 +106,12 @@ pub fn choose(model: &mut Model, way: Way) -> Result<(), Refusal> {
     {
         return Err(Refusal::TrimNotOffered(why));
     }
-    let attempt = model.reboot.attempt.as_mut();
+    let attempt = model.reboot.attempt.as_ref();
     let attempt = attempt.ok_or(Refusal::NoReview)?;
     if !attempt.is_open() {
         return Err(Refusal::WaySettled(attempt.step()));
     }
-    attempt.kind = way.into();
-    attempt.is_chosen = true;
-    Ok(())
+    Ok(Next::Note(AttemptEvent::WayChosen(way)))
 }
 
 /// Checks whether a reboot can be approved in the way that is chosen.

@@ -20,7 +20,7 @@ use crate::app::{
         Model,
         unsent::{OnDisk, Waiting},
     },
-    reboot::submit::{self, Then},
+    reboot::next::{Act, Next},
 };
 
 /// Takes over what the old session was given and has not begun, before that ends.
@@ -53,29 +53,24 @@ pub fn found(model: &mut Model, kept: &str) {
 }
 
 /// Puts the unsent prompt into the prompt box as soon as that is empty and nothing of ours is still to be typed there.
-pub fn put_back(model: &mut Model) {
-    let Some(waiting) = &model.reboot.unsent else {
-        return;
-    };
+pub(super) fn put_back(model: &Model) -> Option<Next> {
     let ready = matches!(
         model.session.agent.state,
         AgentState::Idle | AgentState::Busy
     );
+    let waiting = model.reboot.unsent.as_ref()?;
     if model.reboot.attempt.is_some() || !ready {
-        return;
-    }
-    if matches!(in_box(model), Unsent::Text(text) if text.contains(&waiting.text)) {
-        // It did get there, or the person has written it again.
-        model.reboot.unsent = None;
-        return;
-    }
-    if waiting.failed || typing_refusal(model).is_some() {
-        return;
+        return None;
     }
     // The session before had a bridge; this one's says hello in a moment, and puts the cursor where it was.
-    if waiting.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited {
-        return;
+    let awaits_bridge =
+        waiting.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited;
+    if matches!(in_box(model), Unsent::Text(text) if text.contains(&waiting.text)) {
+        // It did get there, or the person has written it again.
+        Some(Next::Do(Act::ForgetUnsent))
+    } else if waiting.failed || typing_refusal(model).is_some() || awaits_bridge {
+        None
+    } else {
+        Some(Next::Do(Act::PutBack(waiting.text.clone(), waiting.cursor)))
     }
-    let (text, cursor) = (waiting.text.clone(), waiting.cursor);
-    let _ = submit::give(model, &text, Then::Leave(cursor));
 }

@@ -20,7 +20,7 @@ use crate::app::{
     event::TranscriptFacts,
     model::{Model, activity::TitleState, attempt::AttemptEvent, session::Session},
     reboot::{
-        self,
+        self, RebootEvent,
         in_place::{self, ReplaceEvent},
         trim::{self, SurveyEvent},
     },
@@ -134,7 +134,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
         };
         if moves && *source == StartSource::Fork {
             model.session.forked(*session);
-            reboot::moved(model);
+            reboot::on(model, RebootEvent::SessionMoved);
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
             carried::keep(model);
@@ -153,7 +153,8 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             }
             summary::on(model, SummaryEvent::Closed);
             model.draft.leave_session();
-            reboot::session_changed(model);
+            model.reboot.leave_session();
+            reboot::on(model, RebootEvent::SessionChanged);
             // A cleared one has no conversation yet to which a person could come back.
             if *source == StartSource::Resume {
                 save_iteration(model);

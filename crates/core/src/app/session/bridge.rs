@@ -33,7 +33,7 @@ use crate::app::{
         submission::SubmissionEvent,
     },
     reboot::{
-        compaction,
+        self, RebootEvent,
         in_place::{self, ReplaceEvent},
         submit,
     },
@@ -126,8 +126,8 @@ fn said(model: &mut Model, report: Report) {
         order_ended(model, ended);
     }
     if let Said::Compacting(id, trigger) = &report.said {
-        let (id, trigger) = (id.clone(), *trigger);
-        compaction::asked(model, id, report.session, trigger);
+        let asked = RebootEvent::CompactionAsked(id, report.session, *trigger);
+        reboot::on(model, asked);
     }
     if let Said::Prompting(id, text) = &report.said {
         prompt::asked(model, id.clone(), report.session, text.clone());

@@ -22,7 +22,7 @@ use crate::app::{
     facts::is_quiet,
     model::{Model, session::Session},
     reboot::{
-        self,
+        self, RebootAction,
         in_place::{self, ReplaceEvent},
         on_the_fly,
     },
@@ -129,7 +129,7 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
         ));
         return;
     }
-    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
+    if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::ContextLimit)) {
         model.error(format!(
             "the client wanted to compact and was held back: {why}"
         ));

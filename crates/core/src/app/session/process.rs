@@ -16,7 +16,7 @@ use crate::app::{
     facts::{end_reason, undelivered},
     model::{Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
     reboot::{
-        self,
+        self, RebootEvent,
         iteration::{close_iteration, note_end},
     },
     session::daemon,
@@ -132,7 +132,8 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
         model.emit(Effect::Quit(quitting.code));
         return;
     }
-    if !reboot::exited(model, exit) {
+    reboot::on(model, RebootEvent::AgentEnded(exit));
+    if model.reboot.attempt.is_none() {
         model.info(format!("the agent has ended: {exit}"));
         if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
             model.view.open(Overlay::Exited);

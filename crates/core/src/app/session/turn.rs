@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{api::wire::AgentState, lineage::Cause};
+use crate::api::wire::AgentState;
 use pitstop_agent::{Background, Failure, ToolCall, ToolOutput};
 
 use crate::app::{
@@ -21,7 +21,7 @@ use crate::app::{
         submission::SubmissionEvent,
     },
     reboot::{
-        self,
+        self, RebootEvent,
         in_place::{self, ReplaceEvent},
         submit,
     },
@@ -201,9 +201,7 @@ pub(super) fn window_is_full(model: &mut Model) {
     if manual || model.reboot.attempt.is_some() || is_last(model) {
         return;
     }
-    if let Err(why) = reboot::request(model, Cause::ContextLimit, false) {
-        reboot::held_up(model, &why);
-    }
+    reboot::on(model, RebootEvent::ContextLimit);
 }
 
 /// Returns the timer for when the human has been quiet for long enough, if they are typing.

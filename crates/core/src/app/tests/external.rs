@@ -124,7 +124,8 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
         columns: 140,
         rows: 40,
     }));
-    super::super::reboot::restart(&mut bench.model);
+    let restart = super::super::reboot::RebootAction::Restart;
+    assert_eq!(super::super::reboot::act(&mut bench.model, restart), Ok(()));
     let effects = bench.model.take_effects();
     bench.settle(effects);
     bench.send(Event::TimerFired(TimerId::Age));

@@ -24,7 +24,7 @@ use crate::app::{
     model::{Focus, Model, Overlay, reading::Reading, reboot::Replaced, view::HelpSearch},
     outside::control,
     reboot::{
-        self, Approval,
+        self, Approval, RebootAction,
         submit::{self, Then},
         trim,
     },
@@ -148,14 +148,15 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
             }
         }
         Some(Request::Quit) => control::quit(model, 0, None),
-        Some(Request::Restart) => reboot::restart(model),
+        Some(Request::Restart) => _ = reboot::act(model, RebootAction::Restart),
         Some(Request::Resume {
             session,
             nonce,
             parent,
         }) => {
             let replaced = nonce.map(|nonce| Replaced { session, nonce });
-            match reboot::resume_earlier(model, session, replaced, parent) {
+            let action = RebootAction::Resume(session, replaced, parent);
+            match reboot::act(model, action) {
                 Ok(()) => {
                     model.view.history.close();
                     set_focus(model, Focus::Pane);
@@ -205,7 +206,7 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
     if model.session.agent.state == AgentState::Exited {
         if key.code == KeyCode::Enter {
-            reboot::restart(model);
+            let _ = reboot::act(model, RebootAction::Restart);
         }
         return;
     }
@@ -258,7 +259,8 @@ pub fn act(model: &mut Model, action: Action) {
         Action::Reboot => {
             model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
-            show_refusal(reboot::request(model, Cause::Key, true), model);
+            let done = reboot::act(model, RebootAction::Begin(Cause::Key));
+            show_refusal(done, model);
         }
         Action::Defer => show_refusal(reboot::cancel(model, true), model),
         Action::Mode => {
@@ -326,8 +328,14 @@ fn review_key(model: &mut Model, key: KeyEvent) {
         KeyCode::Enter | KeyCode::Char('a') => {
             show_refusal(reboot::approve(model, Approval::Person), model);
         }
-        KeyCode::Char('t') => show_refusal(trim::toggle(model), model),
-        KeyCode::Char('w') => show_refusal(trim::go_round(model), model),
+        KeyCode::Char('t') => {
+            let action = RebootAction::Take(trim::other_way(model));
+            show_refusal(reboot::act(model, action), model);
+        }
+        KeyCode::Char('w') => {
+            let action = RebootAction::Take(trim::next_way(model));
+            show_refusal(reboot::act(model, action), model);
+        }
         KeyCode::Char('y') => {
             let mut done = Consequences::default();
             done.copy_document("handoff", &text);

@@ -1,0 +1,150 @@
+//! What follows from the state of a reboot: the words in which the rules decide, and in which [`steps`](super::steps) carries it out.
+
+use std::time::Duration;
+
+use crate::{
+    app::{
+        effect::Effect,
+        model::{
+            attempt::AttemptEvent,
+            event_scratch::NoReboot,
+            reboot::{Attempt, Breaker, Kind, Phase, RebootOutcome},
+            trim::SurveyEvent,
+            unsent::OnDisk,
+        },
+    },
+    lineage::{Cause, IterationId, RebootRecord},
+};
+use pitstop_agent::bridge::{BridgeOrder, QuestionId};
+use pitstop_transcript::SessionId;
+
+/// The interval at which the time that is left is shown again.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+
+/// What follows in the phase that a reboot is in.
+pub(super) enum Next {
+    /// This attempt begins; no phase of it is entered yet.
+    Begin(Box<Attempt>),
+    /// The next phase begins.
+    Enter(Phase),
+    /// The phase goes on like this, with an order to the shell.
+    GoOn(Phase, Option<Effect>),
+    /// The reboot takes this in.
+    Note(AttemptEvent<'static>),
+    /// Another way is taken, because it cannot be done in place for this reason, and this phase begins.
+    Change(Kind, Option<String>, Option<Phase>),
+    /// The prompt box is read once more.
+    LookAtDraft,
+    /// The client's own side gets this order to replace the conversation.
+    Replace(BridgeOrder),
+    /// The conversation is replaced by this text: the next iteration begins, for this cause.
+    Replaced(Cause, Option<String>),
+    /// It answers this compaction of the client's, which has begun for this cause.
+    Hold(Cause, QuestionId),
+    /// A client that waits in a compaction goes on in its own way.
+    LetClientGo,
+    /// The clock starts by which `auto` announces it for this time.
+    StartClock(Duration),
+    /// `auto` approves it.
+    GoAhead {
+        /// True if the client goes on in its own way where it cannot be approved.
+        or_leave_client: bool,
+    },
+    /// The old agent is ended.
+    EndAgent,
+    /// The next iteration begins, and its process is started.
+    Start(Box<NewProcess>),
+    /// The warm-up prompt is given.
+    WarmUp(String),
+    /// The new agent cannot take over for this reason. The record is for the iteration that it has begun, if there is one; the last is
+    /// what was kept on disk of the prompt box.
+    RollBack(String, Option<Box<RebootRecord>>, OnDisk),
+    /// The reboot ends.
+    End(End),
+    /// The rest of the model does this.
+    Do(Act),
+    /// These follow one after the other.
+    All(Vec<Next>),
+}
+
+/// What a reboot demands of the rest of the model.
+pub(super) enum Act {
+    /// The shell carries this out.
+    Emit(Effect),
+    /// This is written to the message log.
+    Log(String),
+    /// The person at the keyboard is shown the review.
+    OpenReview,
+    /// The preview of a trim takes this in.
+    Survey(SurveyEvent),
+    /// A run is held by this wish of a person's.
+    HoldRun(&'static str),
+    /// A run stops, because a reboot that was due did not begin.
+    StopRun(NoReboot),
+    /// The person is told why a reboot did not begin; it is tried again when the next turn has ended.
+    PutOff(String),
+    /// This breaker holds reboots back, or none does.
+    HoldBack(Option<Breaker>),
+    /// The good moment is taken up.
+    TakeGoodMoment,
+    /// This command is typed, which begins the turn after the handoff.
+    TypeCommand(String),
+    /// This prompt is typed.
+    Submit(String),
+    /// The handoff is made again, where no one has read it or a turn has gone on since the approval, by up to some hundred steps: it
+    /// would name steps as under way that are done. A message that a person has edited is left as it is.
+    DraftAgain,
+    /// The summary in the handoff is brought up to date.
+    RefreshSummary,
+    /// The unsent prompt, which is on disk, is taken over from the old agent.
+    TakeUnsent(OnDisk),
+    /// No order for the middle of a turn is given to this process again, for this reason.
+    LeaveUnanswered(&'static str),
+    /// The client sets its trigger back.
+    RestoreTrigger,
+    /// The unsent prompt is put into the prompt box, with the cursor at this position.
+    PutBack(String, Option<usize>),
+    /// The unsent prompt is in the prompt box.
+    ForgetUnsent,
+}
+
+/// The process of an iteration that a reboot begins.
+pub(super) struct NewProcess {
+    pub(super) session: SessionId,
+    pub(super) cause: Cause,
+    /// The iteration that it descends from.
+    pub(super) parent: Option<IterationId>,
+    /// True if the session exists already.
+    pub(super) resume: bool,
+    /// The session that it is a copy of.
+    pub(super) copy_of: Option<SessionId>,
+    /// The session whose carried state comes back.
+    pub(super) back_in: Option<SessionId>,
+    /// The handoff that begins the iteration.
+    pub(super) handoff: Option<String>,
+    /// True if the handoff is its first prompt.
+    pub(super) as_prompt: bool,
+}
+
+/// The way in which a reboot ends.
+pub(super) enum End {
+    /// It has gone well.
+    Finished {
+        /// True if the warm-up prompt was given.
+        warmed_up: bool,
+    },
+    /// It is refused for this reason before anything was done to the old agent.
+    Refused(String),
+    /// It has begun nothing that is recorded, and its process could not be started for this reason.
+    NotStarted(String),
+    /// The new agent could not take over, and the old session is resumed.
+    RolledBack,
+    /// As `RolledBack`, but resuming the old session has failed for this reason.
+    NotResumed(String),
+    /// It was taken back with this outcome before the client asked.
+    TakenBack(RebootOutcome),
+    /// The client goes on with its compaction, which a notice may tell.
+    LeftToClient(Option<&'static str>),
+    /// It has this outcome, with a reason where the outcome does not tell enough.
+    Unfinished(RebootOutcome, Option<String>),
+}
