@@ -113,7 +113,8 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     settle(model);
     carried::watch(model);
     model.session.note_work(model.now);
-    model.view.tour = tour::next(model);
+    let next = tour::next(model);
+    model.view.go_to_step(next);
     metrics::note(model, before);
     if let Some(said) = activity::change_words(model, state) {
         model.view.log(&said, false, model.now.wall);

@@ -440,7 +440,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
 /// for after the next answer of git. Returns whether a checkpoint is kept; `None` if it was known.
 pub(in crate::app) fn take_in(model: &mut Model, observed: Observed) -> Option<bool> {
     let now = model.now;
-    let (moments, counters) = (&mut model.draft.moments, &mut model.outside.counters);
+    let moments = &mut model.draft.moments;
     let settings = &model.config.context;
     let kind = observed.kind();
     let what = described(&kind);
@@ -476,10 +476,10 @@ pub(in crate::app) fn take_in(model: &mut Model, observed: Observed) -> Option<b
     }
     match &observed {
         Observed::Commit(_) => {
-            counters.count_commit();
+            model.outside.counters.count_commit();
             model.info(what.clone());
         }
-        Observed::Tests(run) => counters.count_tests(run.total.passed),
+        Observed::Tests(run) => model.outside.counters.count_tests(run.total.passed),
     }
     model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
     model.emit_all(saves.then_some(Effect::ReadGit));

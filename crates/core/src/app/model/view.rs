@@ -281,6 +281,11 @@ pub(in crate::app) const fn rows_of(key: KeyEvent) -> Option<i32> {
 }
 
 impl View {
+    /// Goes to this step of the tour; `None` where there is no tour.
+    pub(in crate::app) const fn go_to_step(&mut self, next: Option<Tour>) {
+        self.tour = next;
+    }
+
     /// Creates the user interface on a host terminal of this size, in cells: columns, rows.
     pub(super) fn new(host: (u16, u16)) -> Self {
         Self {

@@ -210,10 +210,10 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         }
         return;
     }
-    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+    let effects = &mut model.scratch.effects;
     let decided = match (key.code, key.modifiers.is_empty()) {
-        (KeyCode::Enter, true) => session.send_prompt(effects),
-        (KeyCode::Esc, true) => session.put_prompt_back(effects),
+        (KeyCode::Enter, true) => model.session.send_prompt(effects),
+        (KeyCode::Esc, true) => model.session.put_prompt_back(effects),
         _ => false,
     };
     if decided {
