@@ -619,6 +619,32 @@ fn bodies_beyond_the_limit_are_refused_announced_or_not() {
 }
 
 #[test]
+fn mutated_orders_never_break_the_server() {
+    let supervisor = Supervisor::start();
+    let seed = br#"{"text": "go \u00e9 on", "more": [1, {"a": null}]}"#;
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as usize
+    };
+    for _ in 0..1_000 {
+        let mut body = seed.to_vec();
+        for _ in 0..=random() % 4 {
+            let at = random() % body.len();
+            match random() % 3 {
+                0 => body[at] = random() as u8,
+                1 => body.truncate(at.max(1)),
+                _ => body.insert(at, random() as u8),
+            }
+        }
+        let answer = supervisor.request("control", "POST", "/control/say", &body);
+        assert!(matches!(answer.status, 202 | 400), "{answer:?} to {body:?}");
+    }
+}
+
+#[test]
 fn usage_is_answered_for_the_numbers_that_are_given() {
     let supervisor = Supervisor::start();
     let answer = supervisor.request(
