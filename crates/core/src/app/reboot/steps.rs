@@ -197,9 +197,7 @@ fn perform(model: &mut Model, act: Act) {
             model.reboot.renew_message(panel.current(), edited);
         }
         Act::RefreshSummary => summary::on(model, SummaryEvent::Drafting),
-        Act::TakeUnsent(on_disk) => {
-            unsent::take(model, &on_disk);
-        }
+        Act::TakeUnsent(on_disk) => unsent::take(model, &on_disk),
         Act::LeaveUnanswered(why) => model.session.agent.leave_unanswered(why),
         Act::RestoreTrigger => {
             let (purpose, order) = (Purpose::Trigger, BridgeOrder::RestoreTrigger);
