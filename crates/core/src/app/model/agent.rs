@@ -143,6 +143,14 @@ impl AgentView {
         }
     }
 
+    /// Notes the prompt with which its process is started, if there is one: it is of no other process, also where the transcript shows
+    /// it before the hook does.
+    pub(in crate::app) const fn given_at_start(&mut self, prompt: Option<&str>) {
+        if prompt.is_some() {
+            self.activity.elsewhere.submitted();
+        }
+    }
+
     /// Notes a piece of a person's paste into the pane.
     pub(in crate::app) fn pasted(&mut self, piece: &HostInput, at: At) {
         self.pastes.take(piece);

@@ -22,6 +22,7 @@ pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Opti
     if !resume {
         model.session.spending.begin_session(session);
     }
+    model.session.agent.given_at_start(prompt.as_deref());
     let first = model.session.iteration() == IterationId::FIRST;
     model.emit(Effect::Start(StartAgent {
         iteration: model.session.iteration(),

@@ -461,12 +461,15 @@ fn start(model: &mut Model, new: NewProcess) {
     let iteration = model.session.iteration();
     let again = restart_prompt(model).filter(|_| new.cause == Cause::AgentExit);
     let prompt_if_new = again.is_some().then(|| model.draft.handoff.current());
+    let prompt_if_new = prompt_if_new.map(|handoff| handoff.text.clone());
+    let prompt = again.or_else(|| new.handoff.clone().filter(|_| new.as_prompt));
+    model.session.agent.given_at_start(prompt.as_deref());
     model.emit(Effect::Start(StartAgent {
         iteration,
         session,
         resume: new.resume,
-        prompt_if_new: prompt_if_new.map(|handoff| handoff.text.clone()),
-        prompt: again.or_else(|| new.handoff.clone().filter(|_| new.as_prompt)),
+        prompt_if_new,
+        prompt,
         first: false,
     }));
     let text = new.handoff;

@@ -46,11 +46,12 @@ impl Session {
         let seen = &mut agent.activity.elsewhere;
         let mut unreported = new.saturating_sub(seen.awaited);
         seen.awaited = seen.awaited.saturating_sub(new);
-        if unreported > 0 && std::mem::take(&mut seen.submitted) {
+        // A file that is read for the first time holds earlier turns: whether it shows the prompt already is unknown.
+        if unreported > 0 && before.whole && std::mem::take(&mut seen.submitted) {
             unreported -= 1;
             seen.hook_late = true;
         }
-        // A file that is read for the first time holds earlier turns, and a fork has a file of its own.
+        // A fork has a file of its own.
         let known = before.whole && now.whole && agent.daemon.sessions.is_empty();
         let spins = agent.activity.title == Some(TitleState::Spins);
         if !known || agent.state != AgentState::Idle || spins {

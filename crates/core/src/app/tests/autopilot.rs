@@ -688,6 +688,12 @@ fn a_dead_agent_is_resumed_with_the_task() {
     let start = start.expect("it is started again");
     assert!(start.resume && start.session == session(OLD));
     assert!(start.prompt.as_ref().unwrap().contains("build a boat"));
+    // On a busy machine the transcript shows the prompt that it was given, and the answer, before the hook does.
+    bench.resumed(OLD);
+    bench.said_by(1, 20);
+    bench.said_by(2, 45);
+    assert_eq!(bench.state(), AgentState::Idle);
+    assert!(!bench.model.reboot.paused, "no other process has said it");
 
     // One that the person has ended is theirs.
     let mut bench = run(plan());
