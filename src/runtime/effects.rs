@@ -258,8 +258,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn records_that_the_database_does_not_take_are_told_at_the_end() {
-        for (lost, told) in [
+    async fn records_that_the_database_does_not_take_are_named_at_the_end() {
+        for (lost, notice) in [
             (0, None),
             (1, Some("1 record could not be written into the database")),
             (
@@ -274,7 +274,7 @@ mod tests {
                 }
             };
             let (said, ()) = tokio::join!(close_store(&sender, EndReason::Shutdown), writer);
-            assert_eq!(said.as_deref(), told);
+            assert_eq!(said.as_deref(), notice);
         }
         let (sender, jobs) = tokio::sync::mpsc::channel(1);
         drop(jobs);

@@ -68,7 +68,7 @@ pub fn each_fact<'a>(text: &'a str, sink: &mut impl FnMut(Fact<'a>)) {
     }
 }
 
-/// Returns the part of a word that means something without what stands before it. Behind a variable, a bracket or a wildcard the
+/// Returns the part of a word that means something without what comes before it. Behind a variable, a bracket or a wildcard the
 /// word is the end of a path, and only its file name is known; behind a backslash its first letter belongs to an escape.
 fn own_part<'a>(word: &'a str, before: &str) -> &'a str {
     let name = || word.rsplit('/').next().unwrap_or(word);
@@ -368,10 +368,10 @@ pub fn plain_command(line: &str) -> String {
         }
     }
     for list in [SET_UP, SAYS_NOTHING] {
-        let tells =
+        let is_worth_naming =
             |command: &String| !is_among(list, command.split(' ').next().unwrap_or_default());
-        if all.iter().any(tells) {
-            all.retain(tells);
+        if all.iter().any(is_worth_naming) {
+            all.retain(is_worth_naming);
         }
     }
     all.join(AND)

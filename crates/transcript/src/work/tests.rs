@@ -411,9 +411,9 @@ fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
         };
         assert_eq!(left, nothing, "{text}");
         // The next session must not ask for it again.
-        let told = left.tried.first().map_or("", |one| one.lines[0].as_str());
-        let is_told = ["Refused", "Blocked"].contains(&outcome);
-        assert_eq!(denial_reason(told).is_some(), is_told, "{text}: {told}");
+        let line = left.tried.first().map_or("", |one| one.lines[0].as_str());
+        let has_reason = ["Refused", "Blocked"].contains(&outcome);
+        assert_eq!(denial_reason(line).is_some(), has_reason, "{text}: {line}");
     }
     let running = format!(
         "{UNWANTED} Correction to the text above: this call was stopped while running, not refused."

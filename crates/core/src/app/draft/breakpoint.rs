@@ -403,8 +403,7 @@ pub fn writes_notes(call: &ToolCall) -> bool {
 pub fn git_read(model: &mut Model, state: GitState) {
     model.draft.take_git(state);
     handoff::draft(model);
-    let files = &model.config.handoff.include_files;
-    let reads = handoff::read_files(&model.draft, files);
+    let reads = handoff::read_files(model);
     model.emit(reads);
     let new = model.draft.take_new_heads(model.now);
     if !new.is_empty() {

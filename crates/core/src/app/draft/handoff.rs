@@ -404,8 +404,8 @@ fn turn_standing(model: &Model) -> TurnStanding {
 }
 
 /// Returns the order to look at the files that the handoff names, and those that it includes.
-pub(in crate::app) fn read_files(draft: &HandoffDraft, include: &[String]) -> Effect {
-    let state = &draft.preserved;
+pub(in crate::app) fn read_files(model: &Model) -> Effect {
+    let state = &model.draft.preserved;
     let of_issues = state
         .known_issues
         .iter()
@@ -415,7 +415,7 @@ pub(in crate::app) fn read_files(draft: &HandoffDraft, include: &[String]) -> Ef
     let files = files.map(|file| file.text.clone());
     Effect::ReadHandoffFiles {
         named: files.chain(of_issues).collect(),
-        include: include.to_vec(),
+        include: model.config.handoff.include_files.clone(),
     }
 }
 

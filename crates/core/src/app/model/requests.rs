@@ -17,6 +17,7 @@ pub struct Requests {
 impl Requests {
     /// Takes over the human's requests, of which this text is none.
     pub(super) fn take(&mut self, words: &HumanWords, warmup: Option<&str>) {
+        let warmup = warmup.map(str::trim);
         let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
         let first = words.first.as_ref().filter(asked);
         let prompt = words.latest.as_ref().filter(asked).or(first);

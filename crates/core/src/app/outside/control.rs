@@ -247,8 +247,7 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     prompt::configure(model);
     model.info("the configuration was read again");
     handoff::draft(model);
-    let files = &model.config.handoff.include_files;
-    let reads = handoff::read_files(&model.draft, files);
+    let reads = handoff::read_files(model);
     model.emit(reads);
 }
 

@@ -19,8 +19,7 @@ use crate::app::{
 
 /// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
 pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
-    model.draft.notes.finish_edit(model.now).carry_out(model);
-    model.draft.finish_edit().carry_out(model);
+    model.draft.leave_editors(model.now).carry_out(model);
     carried::keep(model);
     model.view.close(Overlay::Review);
     // A reboot that has harmed something is left in the journal for the next start to finish.

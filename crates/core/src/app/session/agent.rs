@@ -317,7 +317,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     model.draft.transcript_read(&mut facts);
     if let Some(words) = facts.human.take() {
         let warmup = model.config.reboot.warmup_prompt.as_deref();
-        model.draft.human_said(&words, warmup.map(str::trim));
+        model.draft.human_said(&words, warmup);
     }
     let (used, prompt) = (facts.used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {

@@ -37,9 +37,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     turn_begins(model);
     model.draft.prompt_hooked();
     let warmup = model.config.reboot.warmup_prompt.as_deref();
-    model
-        .draft
-        .prompted(prompt, warmup.map(str::trim), model.now);
+    model.draft.prompted(prompt, warmup, model.now);
     model.reboot.prompt_seen(prompt).carry_out(model);
     model.session.look_again(&mut model.scratch.effects);
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
