@@ -152,7 +152,8 @@ fn notes(temporary: &Path) -> String {
     fs::read_to_string(notes).unwrap()
 }
 
-/// The number of the demo's iteration, while no reboot is under way.
+/// The number of the demo's iteration, while no reboot is under way. On a busy machine the window is fuller at the undo, and then the
+/// next reboot waits for a person at once.
 fn iteration(demo: &Supervisor, temporary: &Path) -> Option<u64> {
     let place = place(temporary);
     let output = demo
@@ -163,8 +164,9 @@ fn iteration(demo: &Supervisor, temporary: &Path) -> Option<u64> {
         .output()
         .unwrap();
     let status: Value = serde_json::from_slice(&output.stdout).ok()?;
-    let is_idle = status["reboot"]["phase"] == "idle";
-    status["iteration"].as_u64().filter(|_| is_idle)
+    let phase = status["reboot"]["phase"].as_str()?;
+    let rests = matches!(phase, "idle" | "armed");
+    status["iteration"].as_u64().filter(|_| rests)
 }
 
 /// What the terminal was sent, as an asciicast of version 2 without long pauses.
