@@ -43,7 +43,10 @@ pub fn agent_reason(model: &Model) -> Option<String> {
     match agent.state {
         AgentState::Dialog => {
             let question = agent.activity.question.as_ref();
-            question.map(|one| one.about.clone())
+            question.map(|one| match &one.permission {
+                Some(permission) => permission.subject(),
+                None => one.about.clone(),
+            })
         }
         AgentState::Unknown if agent.suspended.is_some() => {
             Some("it is suspended (Ctrl-Z): any key in the pane continues it".to_owned())

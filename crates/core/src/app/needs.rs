@@ -4,7 +4,6 @@
 //! of its own kind's making: a second question directly behind the first is another occasion, a reboot that stays due is the same.
 
 use chrono::{DateTime, Utc};
-use serde_json::Value;
 
 use crate::{
     api::wire::{AgentState, NeedKind},
@@ -269,12 +268,8 @@ fn asked_for(permission: &Permission) -> (&'static str, String) {
     let tool = permission.tool.clone();
     match tool.as_str() {
         "AskUserQuestion" => {
-            let input: Option<Value> = serde_json::from_str(&permission.input).ok();
-            let first = input.and_then(|input| {
-                let question = input["questions"][0]["question"].as_str()?;
-                Some(excerpt(&redact(question)))
-            });
-            ("The agent asks you a question", first.unwrap_or(tool))
+            let first = permission.question().unwrap_or(tool);
+            ("The agent asks you a question", first)
         }
         "ExitPlanMode" => ("The agent asks you to approve its plan", tool),
         _ => ("The agent asks for a permission", tool),

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use pitstop_agent::Background;
-use pitstop_base::clock::At;
+use pitstop_base::{clock::At, redact::redact};
 use pitstop_transcript::Tokens;
+use serde_json::Value;
 
-use crate::app::event::CallId;
+use crate::{app::event::CallId, autopilot::breaker::excerpt};
 
 /// The agent's state as the pane's title shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,26 @@ pub struct Permission {
     pub input: String,
     /// The hook that waits for a person's answer from afar; `None` if it can be answered at the desk only.
     pub call: Option<CallId>,
+}
+
+impl Permission {
+    /// Returns the question that the client asks by way of a permission, if it is one, without secrets.
+    pub(in crate::app) fn question(&self) -> Option<String> {
+        let input = (self.tool == "AskUserQuestion").then_some(&self.input)?;
+        let input: Value = serde_json::from_str(input).ok()?;
+        let question = input["questions"][0]["question"].as_str()?;
+        Some(excerpt(&redact(question)))
+    }
+
+    /// Returns what it is about, for a person who does not see the dialog: the client's own notification names no tool.
+    pub(in crate::app) fn subject(&self) -> String {
+        let tool = self.tool.as_str();
+        match tool {
+            "AskUserQuestion" => self.question().unwrap_or_else(|| tool.to_owned()),
+            "ExitPlanMode" => "its plan waits for approval".to_owned(),
+            _ => format!("permission for {tool}: {}", excerpt(&redact(&self.input))),
+        }
+    }
 }
 
 /// The report of a Stop hook on a turn that goes on according to other sources.

@@ -5,7 +5,7 @@ use crate::{
     app::autopilot,
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
 };
-use pitstop_agent::{Failure, RateLimit, StatusLine, claude};
+use pitstop_agent::{Failure, PermissionRequest, RateLimit, StatusLine, claude};
 use pitstop_transcript::usage::Usage;
 
 use super::*;
@@ -337,6 +337,48 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
             .iter()
             .any(|event| matches!(event, RunEvent::Tripped { breaker, .. } if breaker == "dialog"))
     );
+}
+
+#[test]
+fn the_end_at_a_dialog_names_the_question_and_not_the_clients_notification() {
+    let question = r#"{"questions":[{"question":"Which colour?"}]}"#;
+    for (tool, input, named) in [
+        ("AskUserQuestion", question, "Which colour?"),
+        ("ExitPlanMode", "{}", "its plan waits for approval"),
+        ("Bash", "cargo test", "permission for Bash: cargo test"),
+    ] {
+        let mut bench = headless();
+        let mut timers = Vec::new();
+        let request = Box::new(PermissionRequest {
+            session: session(OLD),
+            tool: tool.to_owned(),
+            input: input.to_owned(),
+            whole: true,
+            is_plain: false,
+            by_subagent: false,
+        });
+        let mut effects = bench.send(Event::PermissionAsked {
+            call: None,
+            request,
+        });
+        effects.extend(bench.send(Event::Agent(AgentEvent::DialogOpened {
+            session: session(OLD),
+            about: "Claude needs your permission".to_owned(),
+        })));
+        keep_timers(bench.since_start, &effects, &mut timers);
+        bench.prompt_box(PromptBox::Absent);
+        let effects = bench.pass(Duration::from_secs(31), &mut timers);
+        let trip = run_events(&effects)
+            .into_iter()
+            .find_map(|event| match event {
+                RunEvent::Tripped { evidence, .. } => Some(evidence.clone()),
+                _ => None,
+            });
+        assert!(
+            trip.as_ref().is_some_and(|said| said.ends_with(named)),
+            "{trip:?}"
+        );
+    }
 }
 
 #[test]
