@@ -294,6 +294,8 @@ pub enum Failure {
     ContextLimit,
     /// The service is overloaded or failing.
     Service,
+    /// The service refuses the conversation as it stands; every further request of the session holds it, too.
+    Conversation,
     /// Anything else.
     Other,
 }

@@ -448,7 +448,8 @@ fn turn_failed(session: SessionId, at: Payload<'_>) -> AgentEvent {
     }
 }
 
-/// Classifies a failure by its word; the context limit has no word of its own and is recognised by its text.
+/// Classifies a failure by its word. The context limit and a refusal have no word of their own and are recognised by their text, as is
+/// a request that the service calls invalid, for which the client has two words (seen in 2.1.332).
 fn failure_kind(word: &str, message: &str) -> Failure {
     let lower = message.to_ascii_lowercase();
     match word {
@@ -457,6 +458,10 @@ fn failure_kind(word: &str, message: &str) -> Failure {
             Failure::ContextLimit
         }
         "overloaded" | "server_error" => Failure::Service,
+        "invalid_request" => Failure::Conversation,
+        _ if lower.contains("api error: 400") || lower.contains("start a new session") => {
+            Failure::Conversation
+        }
         _ => Failure::Other,
     }
 }

@@ -161,6 +161,13 @@ fn failures_are_distinguished_as_the_client_words_them() {
         ),
         Failure::ContextLimit
     );
+    for refused in [
+        r#""error":"invalid_request","last_assistant_message":"Request too large (max 32MB).""#,
+        r#""error":"unknown","last_assistant_message":"API Error: 400 messages.3: tool_use""#,
+        r#""error":"unknown","last_assistant_message":"I can't help. Start a new session to continue.""#,
+    ] {
+        assert_eq!(failure(refused), Failure::Conversation, "{refused}");
+    }
     assert_eq!(failure(r#""error":"server_error""#), Failure::Service);
     assert_eq!(
         failure(r#""error":"authentication_failed""#),

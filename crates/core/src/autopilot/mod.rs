@@ -28,10 +28,14 @@ pub use events::RunEvent;
 pub use patience::{Patience, Pause};
 
 use crate::lineage::{EndReason, RunEnd};
+use pitstop_agent::Failure;
 use pitstop_base::{clock::At, exit};
 
 /// The number of failures of an unknown kind which, with nothing else from the start, mean that the agent cannot work.
 const FIRST_FAILURES: u32 = 4;
+
+/// The number of failed turns in a row after which a conversation that the service refuses is left.
+const REFUSALS: u32 = 3;
 
 /// The number of texts of `say` that may wait for their moment.
 const QUEUE: usize = 16;
@@ -337,14 +341,20 @@ impl Autopilot {
     }
 
     /// Records that a turn has failed, by the fault of the service or of something unknown. A fault that is not a passing
-    /// one of the service, and holds from the first turn on, will not pass: no login, no such model.
-    pub fn turn_failed(&mut self, message: &str, passing: bool) -> Verdict {
+    /// one of the service, and holds from the first turn on, will not pass: no login, no such model. A conversation that is refused
+    /// is left for a fresh session once; a fault that holds there as well lies elsewhere.
+    pub fn turn_failed(&mut self, message: &str, failure: Failure, spent: &Spent) -> Verdict {
         self.message = None;
         let pause = self.patience.service_failed();
-        if !passing && self.turns == 0 && self.patience.failures() >= FIRST_FAILURES {
+        let failures = self.patience.failures();
+        if failure != Failure::Service && self.turns == 0 && failures >= FIRST_FAILURES {
             return Verdict::End(End::NoAgent(breaker::excerpt(message)));
         }
+        let is_refused = failure == Failure::Conversation && self.turns > 0 && failures == REFUSALS;
         match pause {
+            Some(_) if is_refused && self.plan.caps.forbids_another(spent).is_none() => {
+                Verdict::Fresh
+            }
             Some(pause) => Verdict::Wait(pause),
             None => Verdict::Trip(Trip::Service {
                 times: self.patience.failures(),

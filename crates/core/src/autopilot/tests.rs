@@ -218,7 +218,7 @@ fn failures_are_waited_out_and_trip_in_the_end() {
     let mut run = run();
     let mut waits = 0;
     let trip = loop {
-        match run.turn_failed("API Error: 529 overloaded", true) {
+        match run.turn_failed("API Error: 529 overloaded", Failure::Service, &spent(0)) {
             Verdict::Wait(_) => waits += 1,
             verdict => break verdict,
         }
@@ -231,15 +231,42 @@ fn failures_are_waited_out_and_trip_in_the_end() {
 }
 
 #[test]
+fn a_refused_conversation_is_left_once_for_a_fresh_session() {
+    let fail = |run: &mut Autopilot, iterations| {
+        run.turn_failed("API Error: 400", Failure::Conversation, &spent(iterations))
+    };
+    let mut refused = run();
+    refused.turn_ended(Some("a"), &spent(1));
+    let verdicts: Vec<_> = (0..4).map(|_| fail(&mut refused, 1)).collect();
+    assert!(
+        matches!(
+            verdicts[..],
+            [
+                Verdict::Wait(_),
+                Verdict::Wait(_),
+                Verdict::Fresh,
+                Verdict::Wait(_)
+            ]
+        ),
+        "{verdicts:?}"
+    );
+    let mut capped = run();
+    capped.turn_ended(Some("a"), &spent(3));
+    for _ in 0..4 {
+        assert!(matches!(fail(&mut capped, 3), Verdict::Wait(_)));
+    }
+}
+
+#[test]
 fn an_agent_that_fails_from_the_start_could_not_run() {
     let fail = |run: &mut Autopilot| {
         for _ in 1..FIRST_FAILURES {
             assert!(matches!(
-                run.turn_failed("please log in", false),
+                run.turn_failed("please log in", Failure::Other, &spent(0)),
                 Verdict::Wait(_)
             ));
         }
-        run.turn_failed("please log in", false)
+        run.turn_failed("please log in", Failure::Other, &spent(0))
     };
     let end = End::NoAgent("please log in".to_owned());
     assert_eq!(fail(&mut run()), Verdict::End(end));

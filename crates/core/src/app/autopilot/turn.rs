@@ -5,7 +5,9 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     app::model::run::{Due, Run},
-    autopilot::{Phase, RunEvent, Trip, Wait, breaker::excerpt, cap::duration, events::first_line},
+    autopilot::{
+        Phase, RunEvent, Trip, Verdict, Wait, breaker::excerpt, cap::duration, events::first_line,
+    },
 };
 use pitstop_agent::Failure;
 
@@ -55,11 +57,17 @@ impl Run {
                 self.pilot.limited(reset, message, facts.now),
                 "a usage limit holds".to_owned(),
             ),
-            Failure::Service | Failure::Other => (
-                self.pilot.turn_failed(message, failure == Failure::Service),
+            Failure::Service | Failure::Other | Failure::Conversation => (
+                self.pilot.turn_failed(message, failure, &facts.spent),
                 format!("the turn failed: {}", excerpt(message)),
             ),
         };
+        if verdict == Verdict::Fresh {
+            self.enter(Phase::Settling);
+            let why =
+                "the conversation is refused again and again: the run goes on in a fresh session";
+            acts.push(Act::Warn(why.to_owned()));
+        }
         self.follow(verdict, &why, facts, acts);
     }
 

@@ -178,6 +178,9 @@ pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: 
         Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
         Failure::ContextLimit => "reboot, or restore this in a fresh session",
         Failure::Service => "wait a moment, then send the prompt again",
+        Failure::Conversation => {
+            "if it fails again, reboot: a fresh session leaves out what is refused"
+        }
         Failure::Other => "see what the agent's screen says, then send the prompt again",
     };
     model

@@ -4,6 +4,7 @@ use crate::{
     api::wire::RunPhase,
     app::autopilot,
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
+    lineage::Cause,
 };
 use pitstop_agent::{Failure, PermissionRequest, RateLimit, StatusLine, claude};
 use pitstop_transcript::usage::Usage;
@@ -258,6 +259,24 @@ fn a_turn_that_fails_is_tried_again_after_a_while() {
         assert_eq!(pastes(&effects).len(), 1, "{wait}");
         bench.prompted(OLD, &prompt::go_on());
     }
+}
+
+#[test]
+fn a_conversation_that_is_refused_again_and_again_is_left_for_a_fresh_session() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = turn(&mut bench, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    for wait in [6, 11] {
+        let effects = bench.failed(Failure::Conversation, "API Error: 400 messages.3");
+        assert!(bench.model.reboot.attempt.is_none());
+        keep_timers(bench.since_start, &effects, &mut timers);
+        bench.pass(Duration::from_secs(wait), &mut timers);
+        bench.prompted(OLD, &prompt::go_on());
+    }
+    bench.failed(Failure::Conversation, "API Error: 400 messages.3");
+    let attempt = bench.model.reboot.attempt.as_ref();
+    assert_eq!(attempt.map(|one| one.cause), Some(Cause::Autopilot));
 }
 
 #[test]
