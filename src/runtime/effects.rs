@@ -26,7 +26,7 @@ use super::{
     Deadline, Shell, clipboard,
     files::{FileRequest, LEAVING},
     host_output::HostOutput,
-    store_writer::Job,
+    store_writer::{Job, Unwritten},
 };
 
 /// The reason why an order for the disk cannot be given.
@@ -242,10 +242,15 @@ pub async fn close_store(
             .ok()
     };
     let unwritten = match tokio::time::timeout(CLOSE_LIMIT, closed).await {
-        Ok(Some(0)) => return None,
-        Ok(Some(lost)) => format!(
-            "{} could not be written into the database",
-            format::count(lost, "record")
+        Ok(Some(Unwritten { records: 0, .. })) => return None,
+        Ok(Some(Unwritten { records, kept })) => format!(
+            "{} could not be written into the database{}",
+            format::count(records, "record"),
+            if kept {
+                " and will be at the next start"
+            } else {
+                ""
+            }
         ),
         Ok(None) | Err(_) => "the database could not be closed in time".to_owned(),
     };
@@ -259,18 +264,25 @@ mod tests {
 
     #[tokio::test]
     async fn records_that_the_database_does_not_take_are_named_at_the_end() {
-        for (lost, notice) in [
-            (0, None),
-            (1, Some("1 record could not be written into the database")),
+        for (records, kept, notice) in [
+            (0, true, None),
+            (
+                1,
+                false,
+                Some("1 record could not be written into the database"),
+            ),
             (
                 87,
-                Some("87 records could not be written into the database"),
+                true,
+                Some(
+                    "87 records could not be written into the database and will be at the next start",
+                ),
             ),
         ] {
             let (sender, mut jobs) = tokio::sync::mpsc::channel(1);
             let writer = async {
                 if let Some(Job::Close(_, _, done)) = jobs.recv().await {
-                    let _ = done.send(lost);
+                    let _ = done.send(Unwritten { records, kept });
                 }
             };
             let (said, ()) = tokio::join!(close_store(&sender, EndReason::Shutdown), writer);

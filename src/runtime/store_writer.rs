@@ -29,7 +29,7 @@ use pitstop_core::{
     },
 };
 use pitstop_store::{
-    Store, StoreError, Written,
+    PrivateDir, Store, StoreError, Written,
     run_dir::{HANDOFF, RunDir, SUMMARY},
 };
 use pitstop_transcript::SessionId;
@@ -44,6 +44,9 @@ const EARLIER_ITERATIONS: u32 = 200;
 
 /// The number of found iterations whose texts are read for the words around what was searched for: more than a screen shows.
 const EXCERPTS: usize = 50;
+
+/// The time that a database which is away has to come back at the end of a run.
+const LAST_TRY: Duration = Duration::from_secs(2);
 
 /// The time between two looks at an unavailable store: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
@@ -86,8 +89,17 @@ pub enum Job {
     Close(
         chrono::DateTime<chrono::Utc>,
         EndReason,
-        oneshot::Sender<usize>,
+        oneshot::Sender<Unwritten>,
     ),
+}
+
+/// The records that the database has not taken when it is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Their number.
+    pub records: usize,
+    /// True if they are kept for the next start.
+    pub kept: bool,
 }
 
 /// The owner of everything that is kept.
@@ -95,6 +107,8 @@ pub enum Job {
 pub struct StoreWriter {
     /// The database.
     pub store: Store,
+    /// The project's own directory in the state directory.
+    pub state: PathBuf,
     /// The run's directory in the project; `None` where the project cannot be written.
     pub files: Option<RunDir>,
     /// The run.
@@ -143,6 +157,8 @@ impl StoreWriter {
             let now = self.store.error();
             if now.is_some() != known.is_some() {
                 known.clone_from(&now);
+                // A file that stayed would bring back a state that is over by then.
+                self.keep_waiting();
                 let _ = events
                     .send(Event::Store(StoreEvent::ErrorChanged(now)))
                     .await;
@@ -163,9 +179,8 @@ impl StoreWriter {
             let error = match job {
                 None => return,
                 Some(Job::Close(at, reason, done)) => {
-                    let _ = self.store.end_run(&self.run, at, reason).await;
                     // No caller may be waiting any more.
-                    let _ = done.send(self.store.close().await);
+                    let _ = done.send(self.close(at, reason).await);
                     return;
                 }
                 Some(job) => self.work(job, &events).await,
@@ -178,6 +193,34 @@ impl StoreWriter {
                 let _ = events.send(Event::EffectFailed { what }).await;
             }
         }
+    }
+
+    /// Records the end of the run and closes the database. One that is away is not waited for: what waits is kept in a file first.
+    async fn close(&self, at: chrono::DateTime<chrono::Utc>, reason: EndReason) -> Unwritten {
+        if self.store.error().is_some() {
+            self.store.end_run_later(&self.run, at, reason);
+            self.keep_waiting();
+        } else {
+            let _ = self.store.end_run(&self.run, at, reason).await;
+        }
+        let _ = tokio::time::timeout(LAST_TRY, self.store.close()).await;
+        let kept = self.keep_waiting();
+        Unwritten {
+            records: self.store.waiting_count(),
+            kept,
+        }
+    }
+
+    /// Keeps the writes that wait in a file, for the next start; returns true if that was possible.
+    fn keep_waiting(&self) -> bool {
+        let kept = off_the_runtime(|| {
+            let state = PrivateDir::open_again(&self.state)?;
+            self.store.keep_waiting(&state)
+        });
+        if let Err(error) = &kept {
+            tracing::warn!(error = chain(error), "what waits in memory is not kept");
+        }
+        kept.is_ok()
     }
 
     /// Carries out a job; returns what went wrong with it, if anything.
@@ -317,6 +360,9 @@ impl StoreWriter {
             _ => None,
         };
         self.newest = Some(iteration);
+        if self.store.error().is_some() {
+            self.keep_waiting();
+        }
         task.or(stored)
             .or(filed.map(|error| chain(&error)))
             .or(measured)

@@ -298,8 +298,11 @@ async fn open_store(
     let instead = instead.then_some("a checkpoint was restored instead");
     let task = start.work.task().filter(|task| !task.begins_new);
     let task = task.map(|task| task.plan.task.as_str());
-    let found =
-        recover::open_store(options, &project, files, claim.at, instead, task, plan).await?;
+    let opened = Store::open(options).await?;
+    if let Err(error) = opened.store.take_up(&claim.state).await {
+        warnings.push(chain(&error));
+    }
+    let found = recover::open_store(opened, &project, files, claim.at, instead, task, plan).await;
     warnings.extend(found.warnings);
     let store = found.store;
     let unfinished = found.unfinished.as_ref().map(|entry| &entry.run);
@@ -338,6 +341,7 @@ async fn open_store(
     let resumed = dead.and_then(|dead| dead.session);
     let store_writer = StoreWriter {
         store,
+        state: claim.state.path().to_owned(),
         files: RunDir::open(files, &run)
             .inspect_err(|error| warnings.push(chain(error)))
             .ok(),

@@ -15,7 +15,7 @@ use pitstop_core::{
     },
 };
 use pitstop_handoff::{Handoff, Marker};
-use pitstop_store::{Opened, PrivateDir, Store, StoreError, StoreOptions, agent_registry};
+use pitstop_store::{Opened, PrivateDir, Store, agent_registry};
 use pitstop_transcript::{SessionId, Tokens, tail::find_prompt};
 
 /// The store, and the records that the last supervisor left in it.
@@ -39,18 +39,17 @@ pub(super) struct DeadRun {
     pub session: Option<SessionId>,
 }
 
-/// Opens the store for a run that begins at this time, and cleans up after supervisors that died. A reboot that one left is closed
+/// Takes the opened store for a run that begins at this time, and cleans up after supervisors that died. A reboot that one left is closed
 /// with the outcome `instead`, if there is one. The newest of their runs goes on if it had the `task` that this one has.
 pub(super) async fn open_store(
-    options: StoreOptions,
+    Opened { store, warnings }: Opened,
     project: &Project,
     files: &PrivateDir,
     at: DateTime<Utc>,
     instead: Option<&str>,
     task: Option<&str>,
     plan: &AgentPlan,
-) -> Result<Found, StoreError> {
-    let Opened { store, warnings } = Store::open(options).await?;
+) -> Found {
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     sweep(&store, project, &mut warnings).await;
     let mut unfinished = match store.journal_open(project).await {
@@ -79,13 +78,13 @@ pub(super) async fn open_store(
     let kept = unfinished.as_ref().map(|entry| &entry.run);
     let kept = kept.or(resumed.as_ref().map(|one| &one.run));
     let died = recovery::close_dead_runs(&store, project, kept, files, plan, at).await;
-    Ok(Found {
+    Found {
         store,
         warnings,
         unfinished,
         resumed,
         died,
-    })
+    }
 }
 
 /// Ends registered agents that still live, including those that the database does not know.

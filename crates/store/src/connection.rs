@@ -153,6 +153,11 @@ impl Store {
         self.shared.waiting().error.clone()
     }
 
+    /// Returns the number of writes that wait in memory.
+    pub fn waiting_count(&self) -> usize {
+        self.shared.waiting().pending.len()
+    }
+
     /// Returns the state of the store, by asking it.
     pub async fn health(&self) -> Health {
         let schema = match self.shared.db() {
@@ -168,6 +173,29 @@ impl Store {
             queued_bytes: waiting.pending.bytes(),
             lost: waiting.pending.dropped() + waiting.refused,
         }
+    }
+
+    /// Lets writes of an earlier run wait before all others, and tries to write them at once; returns true if all is written.
+    pub(super) async fn write_late(&self, writes: Vec<Write>) -> bool {
+        let shared = &self.shared;
+        let _turn = shared.turn.lock().await;
+        for write in writes {
+            if let Write::Run(run) = &write {
+                shared.waiting().begun.push((**run).clone());
+            }
+            let _queued = shared.queue_write(write);
+        }
+        shared.flush().await
+    }
+
+    /// Lets a write wait without a try, where the database is away.
+    pub(super) fn write_without_try(&self, write: Write) {
+        let _queued = self.shared.queue_write(write);
+    }
+
+    /// Returns the place of the database, without secrets.
+    pub(super) fn place(&self) -> String {
+        self.shared.options.target.place()
     }
 
     /// Writes the waiting writes, if that is possible, and closes the database; returns the number of writes that are lost.

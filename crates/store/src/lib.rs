@@ -11,6 +11,7 @@
 //! - A write that the database cannot take now (locked, full, gone) waits in memory, bounded and in order, returns
 //!   [`Written::Queued`], and is written within two seconds of the database being well again. Readers see it meanwhile. No
 //!   writer waits longer than the patience of the first failure.
+//! - What still waits when a run ends is kept in a file, and the next run of the project takes it up.
 //! - A corrupt file is set aside and a new one begun, and one that is removed is made again; a schema newer than ours is
 //!   refused.
 
@@ -27,6 +28,7 @@ mod rows;
 pub mod run_dir;
 mod scratchpad_versions;
 mod target;
+mod unwritten;
 mod writes;
 
 pub use self::{

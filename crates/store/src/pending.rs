@@ -100,7 +100,7 @@ impl Pending {
         }
     }
 
-    fn writes(&self) -> impl Iterator<Item = &Write> {
+    pub(super) fn writes(&self) -> impl Iterator<Item = &Write> {
         self.writes.iter().map(|(write, _)| write)
     }
 

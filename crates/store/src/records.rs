@@ -1,7 +1,7 @@
 //! The questions to the store and its answers, as plain data.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use pitstop_core::lineage::{
@@ -9,7 +9,7 @@ use pitstop_core::lineage::{
 };
 
 /// One run of a supervisor.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Its name.
     pub run: RunId,
@@ -89,7 +89,7 @@ pub(super) fn is_same(one: &Project, other: &Project) -> bool {
 }
 
 /// An agent process that a run started.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentRecord {
     /// The run that started it.
     pub run: RunId,

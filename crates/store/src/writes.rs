@@ -49,6 +49,12 @@ impl Store {
             .await
     }
 
+    /// Records that a run ended, to be written later: the database is away, and the end does not wait for it.
+    pub fn end_run_later(&self, run: &RunId, at: DateTime<Utc>, reason: EndReason) {
+        let run = run.clone();
+        self.write_without_try(Write::RunEnd { run, at, reason });
+    }
+
     /// Records an iteration as it is now.
     pub async fn put_iteration(
         &self,

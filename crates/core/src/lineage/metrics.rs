@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Cause, IterationId, RebootRecord, journal::JournalEntry, journal::Step, words};
 use pitstop_transcript::Tokens;
@@ -89,7 +89,7 @@ pub fn of_transition(
 }
 
 /// One figure that was measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// The iteration that it belongs to; none if it belongs to the run as a whole.
     pub iteration: Option<IterationId>,

@@ -1,6 +1,7 @@
 //! The statements that write.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::bind::{bind_count, bind_maybe, bind_number, bind_text, bind_time, masked_json};
@@ -19,7 +20,7 @@ use pitstop_transcript::SessionId;
 
 /// A change to the database. Each is an upsert or an idempotent update, so that one which may or
 /// may not have been done (the answer was lost) can be done again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Write {
     Run(Box<RunRecord>),
     RunEnd {

@@ -1,0 +1,176 @@
+//! The writes that a run leaves behind because the database was away: they are kept in a file of the project's, and the next run
+//! writes them.
+//!
+//! Without them the next start would take an older session for the last one, and the run for one that died.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{FilesError, PrivateDir, Store, rows::Write};
+use pitstop_base::redact;
+
+/// The file's name in the project's directory of the state directory.
+const FILE: &str = "unwritten.json";
+
+/// The largest file that is read: the limit of what waits in memory, with room for escapes.
+const LIMIT: usize = 64 * 1024 * 1024;
+
+/// The content of the file.
+#[derive(Serialize, Deserialize)]
+struct Unwritten<'a> {
+    /// The database that they are meant for.
+    place: String,
+    /// The writes, oldest first.
+    writes: Vec<Cow<'a, Write>>,
+}
+
+impl Store {
+    /// Keeps the writes that wait in the file; returns their number. Without any the file is removed.
+    pub fn keep_waiting(&self, dir: &PrivateDir) -> Result<usize, FilesError> {
+        let place = self.place();
+        let waiting = self.waiting();
+        let writes: Vec<_> = waiting.pending.writes().map(Cow::Borrowed).collect();
+        let count = writes.len();
+        let json = serde_json::to_string(&Unwritten { place, writes }).unwrap_or_default();
+        drop(waiting);
+        if count == 0 {
+            return dir.remove(FILE).map(|()| 0);
+        }
+        dir.write_private(FILE, redact::json(&json).as_bytes())?;
+        Ok(count)
+    }
+
+    /// Takes up what an earlier run has kept for this database. The file stays until it is written.
+    pub async fn take_up(&self, dir: &PrivateDir) -> Result<(), FilesError> {
+        let Some(bytes) = dir.read(FILE, LIMIT)? else {
+            return Ok(());
+        };
+        let kept: Unwritten<'_> = match serde_json::from_slice(&bytes) {
+            Ok(kept) => kept,
+            Err(error) => {
+                tracing::warn!(%error, "what waited for the database cannot be read");
+                return Ok(());
+            }
+        };
+        if kept.place != self.place() {
+            return Ok(());
+        }
+        let writes = kept.writes.into_iter().map(Cow::into_owned).collect();
+        if self.write_late(writes).await {
+            dir.remove(FILE)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use chrono::DateTime;
+    use pitstop_core::lineage::{
+        EndReason, IterationId, Lineage, ProcessStamp, Project, RunId, checkpoint::Checkpoint,
+    };
+
+    use super::*;
+    use crate::{Checkpoints, HistoryOf, RunRecord, StoreOptions, StoreTarget, Written};
+
+    async fn open(file: &Path) -> Store {
+        let target = StoreTarget::Sqlite(file.to_owned());
+        let store = Store::open(StoreOptions::new(target)).await;
+        store.expect("a store").store
+    }
+
+    fn record() -> RunRecord {
+        RunRecord {
+            run: RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]),
+            project: Project::new(Path::new("/home/ada/tide"), "here"),
+            process: ProcessStamp {
+                pid: 1,
+                start_time: "1".to_owned(),
+            },
+            agent: "claude".to_owned(),
+            version: "1".to_owned(),
+            task: Some("build a boat".to_owned()),
+            started_at: DateTime::UNIX_EPOCH,
+            ended_at: None,
+            end_reason: None,
+        }
+    }
+
+    fn checkpoint() -> Checkpoint {
+        Checkpoint {
+            id: uuid::Uuid::from_u128(7),
+            environment: "tide".to_owned(),
+            task: "build a boat".to_owned(),
+            context: String::new(),
+            next_steps: Vec::new(),
+            tags: Vec::new(),
+            state: serde_json::json!({"current_objective": "a boat"}),
+            scratchpad: None,
+            created_at: DateTime::UNIX_EPOCH,
+            run: Some(record().run),
+            iteration: Some(IterationId::FIRST),
+            session: None,
+        }
+    }
+
+    /// A run whose database cannot be opened: its place is below a file. Its records are kept in the directory.
+    async fn ended_without_database(below: &Path, dir: &PrivateDir) {
+        std::fs::write(below, "in the way").expect("a file");
+        let store = open(&below.join("p.db")).await;
+        let record = record();
+        let mut lineage = Lineage::new(record.run.clone());
+        let at = DateTime::UNIX_EPOCH;
+        lineage.open(None, None, at).expect("an empty chain");
+        let iteration = lineage.get(IterationId::FIRST).expect("an iteration");
+        let written = store.begin_run(&record).await;
+        assert!(matches!(written, Ok(Written::Queued(_))), "{written:?}");
+        let written = store.put_iteration(&record.run, iteration).await;
+        assert!(written.is_ok(), "{written:?}");
+        let written = store.put_checkpoint(&record.project, &checkpoint()).await;
+        assert!(written.is_ok(), "{written:?}");
+        store.end_run_later(&record.run, at, EndReason::StopPhraseFound);
+        assert_eq!(store.keep_waiting(dir).expect("a file"), 4);
+        std::fs::remove_file(below).expect("it was there");
+    }
+
+    #[tokio::test]
+    async fn what_waited_at_the_end_of_a_run_is_in_the_database_of_the_next() {
+        let state = tempfile::tempdir().expect("a directory");
+        let below = state.path().join("below");
+        let dir = PrivateDir::open_beside(state.path(), "hash").expect("a directory");
+        ended_without_database(&below, &dir).await;
+        let store = open(&below.join("p.db")).await;
+        store.take_up(&dir).await.expect("it is read");
+        assert_eq!(store.error(), None);
+        assert_eq!(dir.read(FILE, LIMIT).expect("it can be read"), None);
+        store.close().await;
+        let store = open(&below.join("p.db")).await;
+        let of = HistoryOf::Project(record().project);
+        let found = store.history(&of, 9).await.expect("the history");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].iterations.len(), 1);
+        let end = found[0].run.end_reason;
+        assert_eq!(end, Some(EndReason::StopPhraseFound));
+        let all = Checkpoints {
+            limit: 9,
+            ..Checkpoints::default()
+        };
+        let found = store.checkpoints(&all).await.expect("the checkpoints");
+        assert_eq!(found, [checkpoint()]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_another_database_is_left_for_that() {
+        let state = tempfile::tempdir().expect("a directory");
+        let dir = PrivateDir::open_beside(state.path(), "hash").expect("a directory");
+        ended_without_database(&state.path().join("below"), &dir).await;
+        let other = open(&state.path().join("other.db")).await;
+        other.take_up(&dir).await.expect("it is read");
+        let of = HistoryOf::Project(record().project);
+        assert!(other.history(&of, 9).await.expect("a history").is_empty());
+        assert!(dir.read(FILE, LIMIT).expect("it can be read").is_some());
+    }
+}
