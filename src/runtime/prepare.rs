@@ -52,13 +52,16 @@ impl Shell {
         let no_compaction = self.core.view().session.agent.holds_compaction;
         let hooks = &self.core.view().config.hooks;
         let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
-        let is_run = self.core.view().autopilot.is_some();
         self.spawn(async move {
             let reboot = preparation.reboot;
             let hook = command.zip(preparation.hook.clone());
             let project = plan.project.clone();
             let preparation = Arc::new(preparation);
-            let tries = if is_run { TRIES_OF_RUN } else { 1 };
+            let tries = if preparation.is_patient {
+                TRIES_OF_RUN
+            } else {
+                1
+            };
             let mut outcome = try_often(tries, TRY_AGAIN, || {
                 let (plan, preparation) = (Arc::clone(&plan), Arc::clone(&preparation));
                 let work =

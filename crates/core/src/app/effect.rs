@@ -323,6 +323,8 @@ pub struct Preparation {
     pub copy: Option<ReplacedCopy>,
     /// The data that `pre_reboot` is given; `None` where it is not run.
     pub hook: Option<RebootResult>,
+    /// True if it is tried again for a while before it is refused: no person waits for the answer, and the refusal may end a run.
+    pub is_patient: bool,
 }
 
 /// A copy of the conversation that was replaced in place.

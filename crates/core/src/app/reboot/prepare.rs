@@ -22,6 +22,7 @@ pub(super) fn order(model: &Model, attempt: &Attempt) -> Effect {
             to: attempt.new,
         }),
         hook: hook.then(|| result(model, attempt, "pre_reboot")),
+        is_patient: attempt.is_by_itself() && model.autopilot.is_some(),
     }))
 }
 

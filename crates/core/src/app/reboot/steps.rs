@@ -621,7 +621,8 @@ fn refuse(model: &mut Model, mut attempt: Attempt, why: String) {
     let failed = RebootOutcome::Failed;
     close(model, &mut attempt, failed, Some(&why), Some(card));
     model.reboot.refused = Some(why.clone());
-    if by_itself && model.autopilot.is_some() {
+    // A turn that is at work is not ended: its reboot is tried again after it.
+    if by_itself && model.autopilot.is_some() && !model.session.agent.activity.turn {
         model.scratch.no_reboot = Some(NoReboot::Refused(why));
         return;
     }

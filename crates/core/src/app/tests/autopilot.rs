@@ -401,6 +401,48 @@ fn the_end_at_a_dialog_names_the_question_and_not_the_clients_notification() {
 }
 
 #[test]
+fn a_refused_reboot_ends_a_headless_run_only_once_the_turn_is_over() {
+    let mut bench = headless();
+    bench.missing = Some("no room on the disk".to_owned());
+    bench.model.config.reboot.mode = RebootMode::Auto;
+    bench.model.reboot.mode = RebootMode::Auto;
+    bench.tool_starts("Bash", "1");
+    bench.tool_ends("Bash", "1");
+    bench.used(178_000);
+    bench.send(Event::TimerFired(TimerId::Age));
+    bench.git();
+    bench.wait(Duration::from_mins(11));
+    bench.send(Event::TimerFired(TimerId::Age));
+    bench.git();
+    let tried: Vec<_> = bench.prepared.iter().map(|one| one.is_patient).collect();
+    assert_eq!(tried, [true]);
+    assert!(
+        bench.model.outside.quitting().is_none(),
+        "{:?}",
+        bench.phase()
+    );
+    turn(&mut bench, "one");
+    bench.git();
+    assert!(
+        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "reboot_refused"),
+        "{:?}",
+        bench.phase()
+    );
+}
+
+#[test]
+fn a_persons_reboot_in_a_run_is_refused_without_a_second_try() {
+    let mut bench = run(plan());
+    turn(&mut bench, "one");
+    bench.missing = Some("no room on the disk".to_owned());
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    let tried: Vec<_> = bench.prepared.iter().map(|one| one.is_patient).collect();
+    assert_eq!(tried, [false]);
+}
+
+#[test]
 fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
     let mut bench = run(plan());
     let say = |bench: &mut Bench, text: &str| {
