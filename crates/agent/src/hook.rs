@@ -453,7 +453,9 @@ fn turn_failed(session: SessionId, at: Payload<'_>) -> AgentEvent {
 fn failure_kind(word: &str, message: &str) -> Failure {
     let lower = message.to_ascii_lowercase();
     match word {
-        "rate_limit" | "billing_error" => Failure::UsageLimit,
+        "rate_limit" => Failure::UsageLimit,
+        // No reset ends it: a person has to pay.
+        "billing_error" => Failure::Other,
         _ if lower.contains("prompt is too long") || lower.contains("context limit") => {
             Failure::ContextLimit
         }

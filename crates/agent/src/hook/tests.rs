@@ -169,10 +169,10 @@ fn failures_are_distinguished_as_the_client_words_them() {
         assert_eq!(failure(refused), Failure::Conversation, "{refused}");
     }
     assert_eq!(failure(r#""error":"server_error""#), Failure::Service);
-    assert_eq!(
-        failure(r#""error":"authentication_failed""#),
-        Failure::Other
-    );
+    for lasting in ["authentication_failed", "billing_error"] {
+        let fields = format!(r#""error":"{lasting}""#);
+        assert_eq!(failure(&fields), Failure::Other, "{lasting}");
+    }
 }
 
 #[test]
