@@ -54,6 +54,8 @@ pub struct Places {
     pub paths: Paths,
     /// The project's name in sockets.
     pub hash: String,
+    /// The project's directory.
+    pub project: PathBuf,
     /// The directory in which agents register, where there is one.
     pub agents: Option<PrivateDir>,
     /// The run's directory, if it could be made.
@@ -111,6 +113,7 @@ pub fn bind(paths: &Paths, hash: &str) -> Result<(Listening, SocketFile), ApiErr
 struct Looked {
     made: MadeAgain,
     missing: Vec<String>,
+    project_gone: bool,
     /// True if another place is used than the usual one.
     elsewhere: bool,
 }
@@ -135,7 +138,7 @@ impl Watch {
     pub fn start(mut places: Places, events: mpsc::Sender<Event>) -> Self {
         let (stop, mut stopped) = watch::channel(false);
         let looking = tokio::spawn(async move {
-            let mut missing = None;
+            let (mut missing, mut gone) = (None, false);
             let mut notices = Notices::new("pitstop's own files");
             loop {
                 // Their disk may be a slow one.
@@ -146,11 +149,13 @@ impl Watch {
                 let now = (!looked.missing.is_empty()).then(|| looked.missing.join("; "));
                 let made = looked.made != MadeAgain::default();
                 let again = now.is_some() || looked.elsewhere;
-                if made || now != missing {
+                if made || now != missing || looked.project_gone != gone {
                     missing.clone_from(&now);
+                    gone = looked.project_gone;
                     let seen = PlacesSeen {
                         made: looked.made,
                         missing: now,
+                        project_gone: looked.project_gone,
                         socket: places.endpoint.socket.path().to_owned(),
                         observe: places.secrets.observe_file().to_owned(),
                     };
@@ -192,12 +197,16 @@ impl Places {
         ];
         files.extend(self.secrets.files().map(Path::to_owned));
         files.extend(self.run.iter().map(KeptRunDir::path));
+        files.push(self.project.clone());
         files
     }
 
     /// Checks whether everything is where it was made, and makes again what is not.
     fn look(&mut self) -> Looked {
-        let mut looked = Looked::default();
+        let mut looked = Looked {
+            project_gone: !self.project.is_dir(),
+            ..Looked::default()
+        };
         match self.lock.keep() {
             Ok(false) => {}
             Ok(true) => {

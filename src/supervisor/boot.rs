@@ -147,6 +147,7 @@ async fn set_up(
         paths: &start.paths,
         api: &start.config.api,
         status_line: plan.user_status_line(),
+        project: &start.project,
         run: plan.files.clone(),
         events: answers.0.clone(),
     };

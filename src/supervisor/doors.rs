@@ -1,6 +1,10 @@
 //! The doors of the API: the control socket with its tokens, and the port.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tokio::{
     sync::{mpsc, watch},
@@ -60,6 +64,8 @@ pub(super) struct DoorPlan<'a> {
     pub api: &'a ApiConfig,
     /// The user's own status line command.
     pub status_line: Option<String>,
+    /// The project's directory.
+    pub project: &'a Path,
     /// The run's directory.
     pub run: Option<RunDir>,
     /// The channel for reports that one of these places was removed.
@@ -88,6 +94,7 @@ impl Doors {
         let port = port.start().await?;
         let endpoint = Endpoint::open(bound, secrets.keys(), requests.clone());
         let places = Places {
+            project: plan.project.to_owned(),
             lock,
             endpoint,
             secrets,

@@ -104,6 +104,8 @@ pub struct PlacesSeen {
     pub made: MadeAgain,
     /// The places that are gone and cannot be made again, and the reason.
     pub missing: Option<String>,
+    /// True if the project's directory itself is gone.
+    pub project_gone: bool,
     /// The path of the control socket now.
     pub socket: PathBuf,
     /// The path of the token of the agent's hooks now.

@@ -150,6 +150,12 @@ pub enum Trip {
         /// The reason for the refusal.
         why: String,
     },
+    /// The project's directory is gone.
+    #[strum(serialize = "project_gone")]
+    NoProject {
+        /// The directory.
+        project: String,
+    },
     /// The service fails.
     Service {
         /// The number of failures in a row.
@@ -207,6 +213,9 @@ impl fmt::Display for Trip {
             }
             Self::Thrash { why, cause } => write!(f, "{why}; {cause}"),
             Self::Refused { why } => write!(f, "the reboot is refused: {why}"),
+            Self::NoProject { project } => {
+                write!(f, "the project's directory is gone: {project}")
+            }
             Self::Service { times, message } => {
                 let turns = in_a_row(*times, "turn");
                 write!(f, "{turns} failed, the last one with: {message}")

@@ -31,6 +31,8 @@ pub(super) struct RunFacts {
     pub(super) now: At,
     /// True if the supervisor is being ended.
     pub(super) quits: bool,
+    /// The project's directory, if that is gone.
+    pub(super) gone: Option<String>,
     /// What the run has spent.
     pub(super) spent: Spent,
     /// The numbers of items of the plan that are done and open.
@@ -115,6 +117,10 @@ impl RunFacts {
         Self {
             now: model.now,
             quits: model.outside.quitting().is_some(),
+            gone: model
+                .outside
+                .project_gone
+                .then(|| model.identity.project.clone()),
             spent: spent(model),
             done: plan.completed_items.len(),
             open: plan.pending_items.len(),

@@ -137,6 +137,14 @@ impl Run {
     pub(super) fn decide(&mut self, state: u64, facts: &RunFacts, acts: &mut Acts) {
         let full = facts.context.is_full;
         let verdict = self.pilot.settled(state, full, &facts.spent);
+        let goes_on = matches!(verdict, Verdict::Prompt | Verdict::Fresh | Verdict::Trip(_));
+        let verdict = match &facts.gone {
+            // Whatever fails in a turn after that fails because of it.
+            Some(project) if goes_on => Verdict::Trip(Trip::NoProject {
+                project: project.clone(),
+            }),
+            _ => verdict,
+        };
         self.follow(verdict, "", facts, acts);
     }
 

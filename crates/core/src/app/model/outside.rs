@@ -24,6 +24,8 @@ pub struct Outside {
     pub store_error: Option<String>,
     /// A description of the supervisor's own files that are gone and cannot be made again, with the reason.
     pub places_missing: Option<String>,
+    /// True if the project's directory is gone, and with it all that the agent works on.
+    pub project_gone: bool,
     left_running: Vec<String>,
     needs: Vec<Need>,
     /// The number of the newest need.

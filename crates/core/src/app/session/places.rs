@@ -38,6 +38,7 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) {
         model.error(format!("pitstop's own files are gone: {why}"));
     }
     model.outside.places_missing.clone_from(&seen.missing);
+    model.outside.project_gone = seen.project_gone;
 
     if socket {
         model.session.agent.hooked = false;

@@ -2,7 +2,10 @@
 
 use crate::{
     api::wire::RunPhase,
-    app::autopilot,
+    app::{
+        autopilot,
+        event::{MadeAgain, PlacesSeen},
+    },
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     lineage::Cause,
 };
@@ -425,6 +428,29 @@ fn a_refused_reboot_ends_a_headless_run_only_once_the_turn_is_over() {
     bench.git();
     assert!(
         matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "reboot_refused"),
+        "{:?}",
+        bench.phase()
+    );
+}
+
+#[test]
+fn a_run_whose_projects_directory_is_gone_ends_with_its_turn_and_names_it() {
+    let mut bench = headless();
+    bench.send(Event::PlacesChecked(Box::new(PlacesSeen {
+        made: MadeAgain::default(),
+        missing: Some("cannot open /home/ada/tide".to_owned()),
+        project_gone: true,
+        socket: "/run/p.sock".into(),
+        observe: "/run/p.observe".into(),
+    })));
+    assert!(
+        bench.model.outside.quitting().is_none(),
+        "a turn is at work"
+    );
+    let effects = turn(&mut bench, "one");
+    assert!(pastes(&effects).is_empty());
+    assert!(
+        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "project_gone"),
         "{:?}",
         bench.phase()
     );

@@ -162,6 +162,7 @@ fn socket_made_again() -> Event {
             ..MadeAgain::default()
         },
         missing: None,
+        project_gone: false,
         socket: "/run/p.sock".into(),
         observe: "/run/p.observe".into(),
     }))
