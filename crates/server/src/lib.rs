@@ -42,11 +42,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::Router;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -85,8 +85,12 @@ pub const READ_LIMIT: Duration = Duration::from_secs(5);
 const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
 
 /// The most connections of one door at a time, out of the 1 024 descriptors that a process usually may have. Others wait in the
-/// kernel's queue, no longer than [`READ_LIMIT`] behind connections that send nothing.
+/// kernel's queue, no longer than [`SENDING_LIMIT`] behind connections that send nothing.
 pub const CONNECTION_COUNT: usize = 256;
+
+/// The longest time that a request may take to arrive while others wait for its place: a hook has this long for everything, and our
+/// own clients send theirs at once.
+const SENDING_LIMIT: Duration = Duration::from_millis(300);
 
 /// The longest wait of a call for room in the loop's queue: a hook has 300 ms for everything.
 const QUEUE_LIMIT: Duration = Duration::from_millis(100);
@@ -293,7 +297,7 @@ async fn serve_router(
     close: watch::Sender<bool>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTION_COUNT));
+    let mut places = Places::new();
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -304,13 +308,12 @@ async fn serve_router(
                     tracing::error!(%error, "a connection's task panicked; the door stays open");
                 }
             }
-            (accepted, place) = accept(&listening, &places) => match accepted {
+            (accepted, place) = accept(&listening, &mut places) => match accepted {
                 Ok((stream, process)) => {
                     let (router, tls) = (router.clone(), tls.clone());
+                    let connection = places.register(process);
                     connections.spawn(async move {
-                        if let Some(stream) = tls::secured(stream, tls).await {
-                            attend(stream, router, process).await;
-                        }
+                        attend(stream, (router, tls), connection).await;
                         drop(place);
                     });
                 }
@@ -347,43 +350,97 @@ impl Stream for TcpStream {
     }
 }
 
+/// The places for the connections of a door.
+#[derive(Debug)]
+struct Places {
+    free: Arc<Semaphore>,
+    /// The connections whose request may not have arrived yet.
+    sending: Vec<Weak<Connection>>,
+}
+
+impl Places {
+    fn new() -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(CONNECTION_COUNT)),
+            sending: Vec::new(),
+        }
+    }
+
+    /// Waits for a free place. While there is none, connections that are slow to send give theirs up.
+    async fn next(&mut self) -> Option<OwnedSemaphorePermit> {
+        loop {
+            let free = Arc::clone(&self.free).acquire_owned();
+            // The semaphore is never closed.
+            if let Ok(place) = timeout(SENDING_LIMIT / 10, free).await {
+                return place.ok();
+            }
+            for connection in self.sending.iter().filter_map(Weak::upgrade) {
+                if !connection.has_asked() && connection.came.elapsed() > SENDING_LIMIT {
+                    connection.lost.notify_one();
+                }
+            }
+        }
+    }
+
+    /// Notes a connection that has been accepted.
+    fn register(&mut self, process: Option<u32>) -> Arc<Connection> {
+        let connection = Arc::new(Connection {
+            process,
+            came: Instant::now(),
+            asked: AtomicBool::new(false),
+            streams: AtomicBool::new(false),
+            lost: Notify::new(),
+        });
+        let is_sending = |one: &Weak<Connection>| one.upgrade().is_some_and(|one| !one.has_asked());
+        self.sending.retain(is_sending);
+        self.sending.push(Arc::downgrade(&connection));
+        connection
+    }
+}
+
 /// Accepts the next connection once there is a place for it.
 async fn accept(
     listening: &Listening,
-    places: &Arc<Semaphore>,
+    places: &mut Places,
 ) -> (
     io::Result<(Box<dyn Stream>, Option<u32>)>,
     Option<OwnedSemaphorePermit>,
 ) {
-    // The semaphore is never closed.
-    let place = Arc::clone(places).acquire_owned().await.ok();
+    let place = places.next().await;
     (listening.accept().await, place)
 }
 
 /// Answers the one request of a connection.
-async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
-    let connection = Arc::new(Connection {
-        process,
-        came: Instant::now(),
-        streams: AtomicBool::new(false),
-        lost: Notify::new(),
-    });
+async fn attend(
+    stream: Box<dyn Stream>,
+    (router, tls): (Router, Option<Tls>),
+    connection: Arc<Connection>,
+) {
     let service = TowerToHyperService::new(router);
     let mark = Arc::clone(&connection);
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        if request.body().is_end_stream() {
+            mark.note_asked();
+        }
         request.extensions_mut().insert(Arc::clone(&mark));
         hyper::service::Service::call(&service, request)
     });
-    let exchange = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(READ_LIMIT)
-        .max_headers(HEADER_LIMIT)
-        .max_buf_size(HEAD_BYTES)
-        // A client that has sent everything may close its side and still wait for the answer.
-        .half_close(true)
-        .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades();
+    let exchange = async {
+        let Some(stream) = tls::secured(stream, tls).await else {
+            return Ok(());
+        };
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(READ_LIMIT)
+            .max_headers(HEADER_LIMIT)
+            .max_buf_size(HEAD_BYTES)
+            // A client that has sent everything may close its side and still wait for the answer.
+            .half_close(true)
+            .keep_alive(false)
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades()
+            .await
+    };
     let limit = async {
         sleep(CONNECTION_LIMIT).await;
         if connection.streams.load(Ordering::Acquire) {
@@ -395,11 +452,21 @@ async fn attend(stream: Box<dyn Stream>, router: Router, process: Option<u32>) {
             tracing::debug!(%error, "a connection ended early");
         },
         () = limit => tracing::warn!("a connection outlived its time limit and was closed"),
-        () = connection.lost.notified() => tracing::debug!("an unread stream was closed"),
+        () = connection.lost.notified() => tracing::debug!("a connection that is not used was closed"),
     }
 }
 
 impl Connection {
+    /// Reports whether its whole request has arrived.
+    fn has_asked(&self) -> bool {
+        self.asked.load(Ordering::Acquire)
+    }
+
+    /// Notes that its whole request has arrived.
+    fn note_asked(&self) {
+        self.asked.store(true, Ordering::Release);
+    }
+
     /// Waits until the process at its other end has ended; for ever if that is not known.
     async fn process_ended(&self) {
         let process = self.process.and_then(|id| Pid::from_raw(id.cast_signed()));
@@ -419,8 +486,10 @@ struct Connection {
     process: Option<u32>,
     /// The time at which it was accepted.
     came: Instant,
+    /// True once its whole request has arrived.
+    asked: AtomicBool,
     /// True if it is a stream of events, which lives for as long as it is read.
     streams: AtomicBool,
-    /// A notice that its stream is not read any more.
+    /// A notice that its stream is not read any more, or that another needs its place.
     lost: Notify,
 }

@@ -21,19 +21,19 @@ pub(crate) async fn read_body(request: HttpRequest) -> Result<Vec<u8>, HttpError
             "",
         ));
     }
-    let read_by = connection_of(&request).came + READ_LIMIT;
-    timeout_at(read_by, collect(request.into_body()))
-        .await
-        .map_err(|_| {
-            HttpError::new(
-                StatusCode::REQUEST_TIMEOUT,
-                format!(
-                    "the request did not arrive within {} s",
-                    READ_LIMIT.as_secs()
-                ),
-                "",
-            )
-        })?
+    let connection = connection_of(&request);
+    let body = timeout_at(connection.came + READ_LIMIT, collect(request.into_body())).await;
+    connection.note_asked();
+    body.map_err(|_| {
+        HttpError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "the request did not arrive within {} s",
+                READ_LIMIT.as_secs()
+            ),
+            "",
+        )
+    })?
 }
 
 async fn collect(body: Body) -> Result<Vec<u8>, HttpError> {
