@@ -94,14 +94,22 @@ pub(super) fn draw(
     }
 }
 
-/// Says how to leave a terminal that only watches, at the right end of the last row that it shows: it has this size, and may be smaller
-/// than the screen.
-pub fn draw_watch_hint(buf: &mut Buffer, (columns, rows): (u16, u16), theme: &Theme) {
+/// Says at the right end of the last row that a terminal shows how to leave one that only watches, and how the screen comes to fit into
+/// one that is smaller. The terminal has this size.
+pub fn draw_terminal_hint(
+    buf: &mut Buffer,
+    (columns, rows): (u16, u16),
+    watches: bool,
+    theme: &Theme,
+) {
     let shown = Rect::new(0, 0, columns, rows).intersection(buf.area);
-    let hint = if theme.ascii {
-        " watching, q leaves "
-    } else {
-        " watching · q leaves "
+    let hint = match (watches, shown != buf.area, theme.ascii) {
+        (true, true, false) => " cut off · watching · q leaves ",
+        (true, true, true) => " cut off, watching, q leaves ",
+        (true, false, false) => " watching · q leaves ",
+        (true, false, true) => " watching, q leaves ",
+        (false, true, _) => " cut off: type or click to fit ",
+        (false, false, _) => return,
     };
     let cells = text::width(hint) as u16;
     if shown.height > 0 && cells <= shown.width {

@@ -47,7 +47,7 @@ use pitstop_core::app::{
 };
 use pitstop_terminal::screen::{CursorShape, Screen};
 
-pub use footer::draw_watch_hint;
+pub use footer::draw_terminal_hint;
 pub use theme::{Depth, Theme};
 
 /// The host terminal's cursor as it has to be after a frame.

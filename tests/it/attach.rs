@@ -83,7 +83,10 @@ fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
         },
         SOON,
     );
+    assert!(!pitstop.screen().contains("cut off"));
     pitstop.terminal.send("x");
+    // The small one says that it shows a part only, until it counts again.
+    small.wait_for_text("cut off: type or click to fit", SOON);
     pitstop.wait_until(
         "its own size counts again",
         || {
@@ -95,7 +98,11 @@ fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
         },
         SOON,
     );
-    pitstop.terminal.send("\u{15}");
+    small.send("\u{15}");
+    small.wait_for(
+        |text| text.contains("idle") && !text.contains("cut off"),
+        SOON,
+    );
 }
 
 #[test]

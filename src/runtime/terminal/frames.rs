@@ -144,12 +144,10 @@ fn draw_whole(
     let links = pane::link_runs(pane, screen, 0..u16::MAX, theme.depth, hostname);
     frames.canvas.set_links(links);
     frames.layout = Some(layout);
-    let hint = terminal.watches.then(|| frames.canvas.clipped());
+    let size = frames.canvas.clipped();
     frames.canvas.whole(|buf| {
         let cursor = crate::ui::paint(buf, model, screen, theme).map(placed);
-        if let Some(size) = hint {
-            crate::ui::draw_watch_hint(buf, size, theme);
-        }
+        crate::ui::draw_terminal_hint(buf, size, terminal.watches, theme);
         cursor
     })
 }
@@ -225,8 +223,8 @@ impl Shell {
         let pane = (frames.layout.as_ref() == Some(&now))
             .then(|| crate::ui::pane_alone(&now, self.core.view(), &self.pane.screen))
             .flatten();
-        // The hint of a terminal that watches lies over the pane where it is smaller than the screen.
-        pane.filter(|pane| !terminal.watches || frames.canvas.clipped().1 > pane.bottom())
+        // The hint of a terminal lies over the pane where it is smaller than the screen.
+        pane.filter(|pane| frames.canvas.clipped().1 > pane.bottom())
     }
 
     /// Returns the time at which the next frame is due, if one is wanted.
