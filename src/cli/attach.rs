@@ -42,7 +42,7 @@ use crate::{
 use pitstop_base::clean::one_line;
 use pitstop_core::api::{endpoint::Endpoint, wire::StatusReport};
 use pitstop_server::{
-    attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, client_line, send_hello},
+    attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, client_line, send_hello},
     client::{ClientError, OBSERVE_VARIABLE},
 };
 
@@ -103,7 +103,13 @@ pub fn run(args: &AttachArgs) -> Outcome {
     let mut stream = None;
     let asked = out::try_ask(|door| {
         let deadline = Instant::now() + ANSWER_LIMIT;
-        let (answer, upgraded) = door.upgrade(Endpoint::Attach.path(), PROTOCOL, deadline)?;
+        let path = Endpoint::Attach.path();
+        let path = if args.take {
+            format!("{path}?{TAKE_QUERY}")
+        } else {
+            path.to_owned()
+        };
+        let (answer, upgraded) = door.upgrade(&path, PROTOCOL, deadline)?;
         stream = Some(upgraded);
         Ok(answer)
     });

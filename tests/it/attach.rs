@@ -123,6 +123,29 @@ fn a_watching_terminal_neither_types_nor_sizes() {
 }
 
 #[test]
+fn a_terminal_takes_over_where_all_places_are_taken() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let crowd: Vec<Terminal> = (0..16)
+        .map(|_| attach(&pitstop, (80, 24), &["--watch"]))
+        .collect();
+    for one in &crowd {
+        one.wait_for_text("q leaves", SOON);
+    }
+    let refused = attach(&pitstop, (80, 24), &[]);
+    assert_eq!(refused.wait_for_exit(SOON).code, 1);
+    for _ in 0..2 {
+        let taker = attach(&pitstop, (140, 40), &["--take"]);
+        taker.wait_for_text("F1 help", SOON);
+        taker.send("\u{11}d");
+        assert_eq!(taker.wait_for_exit(SOON).code, 0);
+    }
+    for one in &crowd {
+        assert_eq!(one.wait_for_exit(SOON).code, 0);
+    }
+}
+
+#[test]
 fn the_end_of_the_session_and_of_a_client_leave_usable_terminals() {
     let pitstop = Launch::quiet_demo().start();
     pitstop.wait_for_state("idle", SOON);

@@ -54,7 +54,10 @@ use super::{
 /// that a supervisor of any version can be left and ended.
 pub const PROTOCOL: &str = "pitstop-attach/1";
 
-/// The most terminals that are attached at a time.
+/// The query by which a client asks for a place although all are taken, because it sends the others away.
+pub const TAKE_QUERY: &str = "take";
+
+/// The most terminals that are attached at a time, beside one that takes over from them.
 pub(super) const TERMINAL_COUNT: usize = 16;
 
 /// The longest message, in bytes.
@@ -155,7 +158,7 @@ pub struct Attachment {
 pub struct Messages {
     lines: BufReader<ReadHalf<UnixStream>>,
     /// The place of the terminal among those attached; none for that of the start.
-    _place: Option<OwnedSemaphorePermit>,
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl Messages {
@@ -221,13 +224,25 @@ pub(super) async fn attach(State(state): State<ServerState>, mut request: HttpRe
             "detach one of them, or use `pitstop attach --take`",
         )
     };
-    let place = Arc::clone(&state.terminals)
-        .try_acquire_owned()
-        .map_err(crowded)?;
+    let takes = request.uri().query() == Some(TAKE_QUERY);
+    let places = if takes {
+        &state.takers
+    } else {
+        &state.terminals
+    };
+    let place = Arc::clone(places).try_acquire_owned().map_err(crowded)?;
     let upgrade = hyper::upgrade::on(&mut request);
     let attachments = state.requests.attachments.clone();
     tokio::spawn(async move {
-        let received = async { receive(upgraded(upgrade).await?, Some(place)).await };
+        let received = async {
+            let mut attachment = receive(upgraded(upgrade).await?, Some(place)).await?;
+            if takes {
+                // The places of the others become free, and the next one that takes over needs this one.
+                attachment.hello.take = true;
+                attachment.messages.place = None;
+            }
+            Ok::<_, io::Error>(attachment)
+        };
         match received.await {
             // It cannot be sent only if the loop is gone.
             Ok(attachment) => drop(attachments.send(attachment).await),
@@ -267,7 +282,7 @@ async fn receive(
         terminal,
         messages: Messages {
             lines: BufReader::new(read),
-            _place: place,
+            place,
         },
         answers: Answers(write),
     })
