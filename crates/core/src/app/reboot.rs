@@ -514,7 +514,9 @@ pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
     let (turns, reason) = if defer {
         (DEFER_TURNS, QuietReason::Deferred)
     } else {
-        (1, QuietReason::Cancelled)
+        // The turn that runs may end this very second: it is the next one that counts.
+        let runs = model.session.agent.state == AgentState::Busy;
+        (1 + u32::from(runs), QuietReason::Cancelled)
     };
     let quiet = timing::quiet_for(model, turns, reason);
     model.reboot.be_quiet(quiet);

@@ -441,6 +441,25 @@ fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
 }
 
 #[test]
+fn a_review_that_is_cancelled_in_a_turn_does_not_come_back_at_its_end() {
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    let mut bench = Bench::with(config);
+    bench.prompted(OLD, "work");
+    bench.used(155_000);
+    bench.git();
+    bench.press(KeyCode::F(5));
+    bench.press(KeyCode::Esc);
+    bench.send(Event::TimerFired(TimerId::Age));
+    assert_eq!(bench.step(), None);
+    bench.turn_ended(OLD);
+    assert_eq!(bench.step(), None, "the turn in which it was refused");
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    assert!(bench.step().is_some(), "the next turn has ended");
+}
+
+#[test]
 fn manual_mode_and_a_pause_leave_it_to_the_human() {
     let mut config = Config::default();
     config.reboot.mode = RebootMode::Manual;
