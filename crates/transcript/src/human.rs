@@ -137,10 +137,11 @@ impl HumanWords {
             text: as_listed(own),
             at,
         });
-        let whole = Said {
-            text: cap_both_ends(own, PROMPT_CAP),
-            at,
+        let text = match prose::without_long_pastes(own) {
+            none if none.is_empty() => cap_both_ends(own, LISTED_CAP),
+            text => cap_both_ends(&text, PROMPT_CAP),
         };
+        let whole = Said { text, at };
         if self.first.is_none() {
             self.first = Some(whole);
         } else if self
@@ -480,13 +481,69 @@ mod tests {
                 "データベースには触らないでください。",
                 "Не трогай схему. И пиши тесты!",
                 "Never retry on 4xx.\n…",
-                "See:\nwhat is wrong?",
+                "See:\n…\nwhat is wrong?",
             ]
         );
         let long = format!("{} The end counts.", "a word ".repeat(1_000));
         words.take_prompt(&long, None);
         let last = listed_of(&words).pop().unwrap().to_owned();
         assert!(last.len() <= LISTED_CAP + 8 && last.ends_with("The end counts."));
+    }
+
+    #[test]
+    fn a_long_paste_in_a_request_is_named_by_its_size_and_what_was_typed_stands_whole() {
+        let (head, tail) = (
+            "Fix the pool leak. Never restart the database.",
+            "Start with src/pool.rs, please.",
+        );
+        for line in [
+            "level=error ts=17# msg=\"you must never do this #\"",
+            "{\"level\": \"info\", \"msg\": \"never do #\", \"ts\": #}",
+            "10.0.0.# - - [20/Nov/2026:10:00:01 +0000] \"GET /never/# HTTP/1.1\" 200 512",
+            "Nov 20 10:00:# host sshd[#]: Accepted key for ada",
+            "\tat com.acme.Foo#.must(Foo#.java:#)",
+            "   Compiling crate# v1.#.0",
+            "Ada#,#,London only",
+            "api-#-abcde   1/1     Running   0          #d",
+            "| a# | must | never |",
+            "#12 0.# Get:# http://example.org stable/main amd64 never",
+            "-rw-r--r-- 1 root root # Nov 20 10:00 must # be.txt",
+            "./src/module#/some/file#.rs",
+            "VARIABLE_#=never/value#",
+            "tests/test_a.py::test_# PASSED   [ #%]",
+            "epoch # loss 0.# accuracy 0.9#",
+            "INSERT INTO only VALUES (#, 'never', 'must');",
+            "> a quotation of line # that someone else wrote",
+        ] {
+            let lines = (10..90).map(|n| line.replace('#', &n.to_string()) + "\n");
+            let log: String = lines.collect();
+            let fence = format!("```\n{log}```\n");
+            let tags = format!("\n<pasted_content id=\"1\">\n{log}</pasted_content id=\"1\">\n");
+            for paste in [log, fence, tags] {
+                let mut words = HumanWords::default();
+                words.take_prompt(&format!("{head}\n{paste}\n{tail}"), None);
+                let first = words.first.unwrap().text;
+                let parts: Vec<&str> = first.split('\n').filter(|line| !line.is_empty()).collect();
+                let [typed, mark, behind] = parts[..] else {
+                    panic!("{paste}: {first}");
+                };
+                assert_eq!([typed, behind], [head, tail]);
+                assert!(mark.starts_with("[pasted: 8"), "{first}");
+                // The list has the same text, and reads it back from a handoff as the same.
+                let listed = &words.prompts[0].text;
+                assert_eq!(as_listed(&first), *listed);
+                assert_eq!(as_listed(listed), *listed);
+            }
+        }
+        let short = format!("{head}\n\nValueError: must be positive\n\n{tail}");
+        let all = "2026-11-22 10:00:00 ERROR only\n".repeat(300);
+        for (prompt, first) in [(short.clone(), Some(short)), (all, None)] {
+            let mut words = HumanWords::default();
+            words.take_prompt(&prompt, None);
+            let text = words.first.unwrap().text;
+            assert!(text.len() <= LISTED_CAP + 8, "{text}");
+            assert!(first.is_none_or(|first| first == text));
+        }
     }
 
     #[test]

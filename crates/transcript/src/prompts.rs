@@ -6,7 +6,7 @@ use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
 
-use super::prose::looks_printed;
+use super::prose::{looks_printed, name_long_paste};
 
 /// The text that every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
@@ -158,6 +158,15 @@ fn unwrap_pastes(text: &str) -> String {
             let own = before.strip_suffix('\n').unwrap_or(before);
             out.push_str(own.strip_suffix('\n').unwrap_or(own));
             rest = behind.strip_prefix('\n').unwrap_or(behind);
+            let end = rest.find(PASTED_END).unwrap_or(rest.len());
+            let said_behind = rest[end..].split_once('>').map_or("", |(_, behind)| behind);
+            // A paste alone is the request.
+            let is_alone = out.trim().is_empty() && said_behind.trim().is_empty();
+            if let Some(mark) = name_long_paste(&rest[..end]).filter(|_| !is_alone) {
+                out.extend(["\n", &mark, "\n"]);
+                rest = &rest[end..];
+                continue;
+            }
             // Output of a program does not continue the line that was typed.
             if looks_printed(rest.lines().next().unwrap_or_default().trim()) && !out.is_empty() {
                 out.push('\n');

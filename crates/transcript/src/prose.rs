@@ -1,35 +1,82 @@
 //! The part of a prompt that the human wrote themselves: without code fences and quotations, without the code, the logs and
-//! the tables that were pasted between the words.
+//! the tables that were pasted between the words. A long paste is named by its size.
 
-use std::{borrow::Cow, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use regex::RegexSet;
 
 use super::{
     facts::is_file,
-    words::{item_number, own_lines},
+    words::{Fences, is_quotation, item_number},
 };
+use pitstop_base::format::{bytes, count};
 
-/// The text in place of pasted lines.
+/// The text in place of a few pasted lines.
 const PASTED: &str = "…";
+
+/// The size of a paste, in bytes, above which it is named by its size, and of all pastes that may stay in one prompt.
+pub(super) const LONG_PASTE: usize = 1_000;
+
+/// The least number of lines of one form that are taken for pasted.
+const ALIKE: usize = 8;
 
 /// The number of blanks by which a line below pasted code is indented if it belongs to it.
 const INDENT: usize = 4;
 
-/// Returns the lines of a prompt that a person wrote, with `…` where something was pasted between them; empty if all of it was.
+/// Returns the lines of a prompt that a person wrote, with a mark where something was pasted; empty if all of it was.
 pub fn own_text(prompt: &str) -> String {
-    let mut own: Vec<&str> = Vec::new();
-    for (kind, line) in classify_lines(prompt) {
-        match kind {
-            Kind::Prose => own.push(line.trim()),
-            Kind::Pasted if own.last() != Some(&PASTED) => own.push(PASTED),
-            Kind::Pasted | Kind::Blank => {}
+    replace_pastes(prompt, false)
+}
+
+/// Returns a prompt as it was given, with a mark in place of each long paste; empty if all of it was pasted.
+pub fn without_long_pastes(prompt: &str) -> String {
+    replace_pastes(prompt, true)
+}
+
+fn replace_pastes(prompt: &str, as_given: bool) -> String {
+    let lines = classify_lines(prompt);
+    if lines.iter().all(|one| one.0 != Kind::Prose) {
+        return String::new();
+    }
+    let mut is_pasted = false;
+    // An empty line belongs to the lines before it.
+    let lines = lines.into_iter().map(|(kind, line)| {
+        is_pasted = matches!(kind, Kind::Pasted | Kind::Shown) || kind == Kind::Blank && is_pasted;
+        (is_pasted, line)
+    });
+    let lines: Vec<(bool, &str)> = lines.collect();
+    let pasted = lines.iter().filter(|one| one.0).map(|one| one.1.len() + 1);
+    let keeps_short = as_given && pasted.sum::<usize>() <= LONG_PASTE;
+    let mut own = Vec::new();
+    for stretch in lines.chunk_by(|a, b| a.0 == b.0) {
+        let text = stretch.iter().map(|one| one.1).collect::<Vec<_>>();
+        let (is_pasted, text) = (stretch[0].0, text.join("\n"));
+        if is_pasted && text.len() > LONG_PASTE {
+            own.push(name_paste(&text));
+        } else if is_pasted && !keeps_short {
+            own.push(PASTED.to_owned());
+        } else if as_given {
+            own.push(text);
+        } else {
+            let said = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            own.extend(said.map(str::to_owned));
         }
     }
-    if own == [PASTED] {
-        own.clear();
-    }
-    own.join("\n")
+    own.join("\n").trim().to_owned()
+}
+
+/// Returns the mark in place of a long paste: `[pasted: 120 lines, 8.1 KB]`.
+fn name_paste(text: &str) -> String {
+    let lines = count(text.trim().lines().count(), "line");
+    format!("[pasted: {lines}, {}]", bytes(text.len() as u64))
+}
+
+/// Returns the mark for a text that the client gives as pasted, if it is long and more than a third of it is from a program.
+pub(super) fn name_long_paste(text: &str) -> Option<String> {
+    let lines = classify_lines(text);
+    let count = |kind| lines.iter().filter(|one| one.0 == kind).count();
+    let is_output = count(Kind::Prose) < count(Kind::Pasted) * 2;
+    (text.len() > LONG_PASTE && is_output).then(|| name_paste(text))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +84,27 @@ enum Kind {
     Blank,
     Prose,
     Pasted,
+    /// The line is in a code fence, or is a quotation.
+    Shown,
+}
+
+impl Kind {
+    fn is_text(self) -> bool {
+        matches!(self, Self::Prose | Self::Pasted)
+    }
 }
 
 /// Returns the lines of a prompt with their kinds.
 fn classify_lines(prompt: &str) -> Vec<(Kind, &str)> {
-    let mut in_diff = false;
+    let (mut in_diff, mut fences) = (false, Fences::default());
     // Some clients and editors leave a lone carriage return at a line's end.
-    let own = own_lines(prompt).flat_map(|line| line.trim_end_matches('\r').split('\r'));
-    let mut lines: Vec<(Kind, &str)> = own
+    let all = prompt.lines();
+    let all = all.flat_map(|line| line.trim_end_matches('\r').split('\r'));
+    let mut lines: Vec<(Kind, &str)> = all
         .map(|line| {
+            if !fences.is_outside(line) || is_quotation(line) {
+                return (Kind::Shown, line);
+            }
             if line.trim().is_empty() {
                 in_diff = false;
                 return (Kind::Blank, "");
@@ -61,7 +120,7 @@ fn classify_lines(prompt: &str) -> Vec<(Kind, &str)> {
     // In each paragraph, a line between pasted lines, or indented below one, is pasted with them.
     let (mut start, mut behind_paste) = (0, false);
     while start < lines.len() {
-        let length = lines[start..].iter().take_while(|one| one.0 != Kind::Blank);
+        let length = lines[start..].iter().take_while(|one| one.0.is_text());
         let end = start + length.count();
         mark_pasted(&mut lines[start..end], margin, behind_paste);
         if let Some(last) = lines[start..end].last() {
@@ -79,7 +138,7 @@ fn indent_of(line: &str) -> usize {
 
 /// Returns the indent that every line but the first has at least: a prompt may come out of an indented text.
 fn common_indent(lines: &[(Kind, &str)]) -> usize {
-    let others = lines.iter().skip(1).filter(|one| one.0 != Kind::Blank);
+    let others = lines.iter().skip(1).filter(|one| one.0.is_text());
     others.map(|(_, line)| indent_of(line)).min().unwrap_or(0)
 }
 
@@ -92,6 +151,7 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
             one.0 = Kind::Pasted;
         }
     }
+    mark_alike(paragraph);
     // The paragraph may belong to a text of several paragraphs within code.
     let within = |line: &str| indent_of(line) >= margin + INDENT && !is_said_item(line);
     for one in paragraph.iter_mut().take_while(|one| within(one.1)) {
@@ -126,6 +186,49 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
     }
 }
 
+/// Marks the lines that have their form in common with many others: the rows of a table, and the lines of a program that says the
+/// same of many things.
+fn mark_alike(paragraph: &mut [(Kind, &str)]) {
+    let mut forms: HashMap<String, usize> = HashMap::new();
+    for form in paragraph.iter().filter_map(|one| form_of(one.1)) {
+        *forms.entry(form).or_default() += 1;
+    }
+    forms.retain(|_, lines| *lines >= ALIKE);
+    for one in paragraph.iter_mut().filter(|_| !forms.is_empty()) {
+        if form_of(one.1).is_some_and(|form| forms.contains_key(&form)) {
+            one.0 = Kind::Pasted;
+        }
+    }
+}
+
+/// Returns the form of a line: the number of its cells, or how its first word looks. A word of letters alone is a form only where
+/// the line names a number or a path. A list has none.
+fn form_of(line: &str) -> Option<String> {
+    let cells = line.matches([',', ';', '\t', '|']).count();
+    if cells >= 2 && !line.contains(", ") && !line.contains("; ") {
+        return Some(cells.to_string());
+    }
+    let word = line.split_whitespace().next()?;
+    if !word.contains(char::is_alphanumeric) || item_number(word).is_some() {
+        return None;
+    }
+    if word
+        .chars()
+        .all(|c| c.is_alphabetic() || ",.:!?'’".contains(c))
+    {
+        let names = line.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | '_'));
+        return names.then(|| word.to_owned());
+    }
+    let kinds = word.chars().map(|c| match c {
+        c if c.is_ascii_digit() => '0',
+        c if c.is_alphabetic() => 'a',
+        c => c,
+    });
+    let mut kinds: Vec<char> = kinds.collect();
+    kinds.dedup();
+    Some(kinds.into_iter().collect())
+}
+
 /// Reports whether a line is `key: value` of one word each.
 fn is_setting(line: &str) -> bool {
     let line = line.trim().trim_start_matches("- ");
@@ -152,11 +255,13 @@ fn is_said_item(line: &str) -> bool {
 
 /// The lines that programs print: what they begin with, levels of logs, exceptions, frames of a stack.
 #[rustfmt::skip]
-const PRINTED: [&str; 5] = [
+const PRINTED: [&str; 6] = [
     r"^(?i)(?:[●✓✕✗×|]|error[:\[]|\[(?:error\]|warn|info\]|debug\])|(?:warning|info|debug|fatal|panic|caused by|= note|= help):)",
     r#"^(?i)(?:thread '|traceback|goroutine |npm (?:err!|warn)|file "|e   |(?:-->|\$|>|@@|diff --git) |[+]{3}|---|/[/*]|\*/|"""|'''|<!--|</|#(?:!|include|\[)|import \{)"#,
     r"^at .*(?:\(.*:|:.*\()",
     r"^[\[\]:()|]*(?:INFO|DEBUG|WARN|ERROR|TRACE|FATAL)[\[\]:()|]*(?:\s|$)",
+    // A row of a table.
+    r"\S {3,}\S+(?: \S+)* {3,}\S",
     // `ValueError: must be positive`
     r"^(?:[!-~]+Error|[!-~]*Exception):(?:\s|$)",
 ];
