@@ -70,6 +70,26 @@ pub enum Runner {
     Dotnet,
     /// `mix test`.
     Mix,
+    /// Maven.
+    Maven,
+    /// Gradle.
+    Gradle,
+    /// sbt with `ScalaTest`.
+    Sbt,
+    /// `swift test`.
+    Swift,
+    /// `deno test`.
+    Deno,
+    /// `bun test`.
+    Bun,
+    /// `flutter test` and `dart test`.
+    Flutter,
+    /// minitest, as Rails runs it.
+    Rails,
+    /// `CTest`.
+    Ctest,
+    /// `bazel test`.
+    Bazel,
 }
 
 impl Runner {

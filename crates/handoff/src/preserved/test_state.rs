@@ -149,6 +149,9 @@ impl TestState {
             let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
             let built = outcome.built || !outcome.passing.is_empty();
             let broken = format!("({} could not be built)", outcome.runner.word());
+            let unnamed = unnamed_note(command);
+            let failed = outcome.failed.unwrap_or(0);
+            let all_named = failed <= failing.len() as u64;
             let in_group = |name: &str| {
                 let rest = |group: &String| name.strip_prefix(group.as_str());
                 let mut rests = outcome.passing_groups.iter().filter_map(rest);
@@ -157,19 +160,21 @@ impl TestState {
             let ended = built && outcome.complete && !outcome.spoilt;
             let covers = |name: &str| {
                 let same = ended && again.iter().any(|named| named == name);
-                built && (outcome.covers_test(name) || same)
+                built && (outcome.covers_test(name) || same || name == unnamed)
             };
             let verdicts = Verdicts {
                 owner: &outcome.owner,
-                all_named: outcome
-                    .failed
-                    .is_none_or(|count| count <= failing.len() as u64),
+                all_named,
                 unnamed: outcome
                     .passed
                     .is_none_or(|count| count > known.len() as u64),
                 passing: known,
                 failing,
-                note: (!built).then_some(broken),
+                note: if built {
+                    (!all_named).then(|| unnamed.clone())
+                } else {
+                    Some(broken)
+                },
             };
             self.apply_verdicts(
                 &verdicts,

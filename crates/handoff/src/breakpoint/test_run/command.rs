@@ -35,7 +35,8 @@ const NO_RUN: &str = "install|add|remove|uninstall|update|which|-v";
 
 /// The flags that select some of the tests.
 const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-run|-t|--testNamePattern|--lf|\
-    --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only";
+    --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only|\
+    -Dtest|-pl|--tests|-x|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method";
 
 /// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,8 +225,9 @@ impl Command {
         let (program, name) = row.called;
         let at = (0..self.words.len()).find(|at| {
             let before = &self.words[..*at];
-            base_name(&self.words[*at]) == name
-                && (program.is_empty() || before.iter().any(|word| base_name(word) == program))
+            is_among(name, base_name(&self.words[*at]))
+                && (program.is_empty()
+                    || before.iter().any(|word| is_among(program, base_name(word))))
                 && !before.iter().any(|word| is_among(NO_RUN, word))
         });
         if let Some(at) = at {

@@ -174,10 +174,10 @@ impl Reader {
             for found in pattern.captures_iter(line) {
                 let count = found["count"].parse().unwrap_or(0);
                 match found["word"].to_ascii_lowercase().as_str() {
-                    "passed" | "xpassed" | "passing" | "pass" => {
+                    "passed" | "xpassed" | "passing" | "pass" | "succeeded" => {
                         add_count(&mut self.now.passed, count);
                     }
-                    "test" | "tests" | "example" | "examples" | "doctests" => {
+                    "test" | "tests" | "example" | "examples" | "doctests" | "run" | "runs" => {
                         *all = all.saturating_add(count);
                     }
                     "filtered" | "deselected" => self.run.narrowed |= count > 0,

@@ -76,7 +76,8 @@ pub(super) struct Row {
     pub(super) runner: Runner,
     /// The command that people know it by.
     pub(super) word: &'static str,
-    /// The words by which a command line calls it: the program, if that is another word, and the word itself.
+    /// The words by which a command line calls it, with bars between those that do the same: the program, if that is another
+    /// word, and the word itself.
     pub(super) called: (&'static str, &'static str),
     /// The arguments that do not select tests.
     pub(super) plain: &'static [&'static str],
@@ -88,7 +89,7 @@ pub(super) struct Row {
 
 /// The rows of all runners. Nextest comes first, because the lines between its first and its last line are its own.
 #[rustfmt::skip]
-pub(super) const ROWS: [Row; 13] = [
+pub(super) const ROWS: [Row; 23] = [
     Row { runner: Runner::Nextest, word: "cargo nextest", called: ("cargo", "nextest"), plain: &["run"], by_script: false, many: false },
     Row { runner: Runner::Cargo, word: "cargo test", called: ("cargo", "test"), plain: &[], by_script: false, many: true },
     Row { runner: Runner::Pytest, word: "pytest", called: ("", "pytest"), plain: &["."], by_script: false, many: false },
@@ -99,9 +100,19 @@ pub(super) const ROWS: [Row; 13] = [
     Row { runner: Runner::Mocha, word: "mocha", called: ("", "mocha"), plain: &[], by_script: true, many: false },
     Row { runner: Runner::Node, word: "node --test", called: ("node", "--test"), plain: &[], by_script: true, many: false },
     Row { runner: Runner::Rspec, word: "rspec", called: ("", "rspec"), plain: &[], by_script: false, many: false },
-    Row { runner: Runner::Phpunit, word: "phpunit", called: ("", "phpunit"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Phpunit, word: "phpunit", called: ("", "phpunit|pest"), plain: &[], by_script: false, many: false },
     Row { runner: Runner::Dotnet, word: "dotnet test", called: ("dotnet", "test"), plain: &[], by_script: false, many: true },
     Row { runner: Runner::Mix, word: "mix test", called: ("mix", "test"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Maven, word: "mvn test", called: ("", "mvn|mvnw"), plain: &["test", "clean", "verify", "install", "package"], by_script: false, many: true },
+    Row { runner: Runner::Gradle, word: "gradle test", called: ("", "gradle|gradlew"), plain: &["test", "check", "build", "clean"], by_script: false, many: false },
+    Row { runner: Runner::Sbt, word: "sbt test", called: ("sbt", "test"), plain: &[], by_script: false, many: true },
+    Row { runner: Runner::Swift, word: "swift test", called: ("swift", "test"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Deno, word: "deno test", called: ("deno", "test"), plain: &[], by_script: true, many: false },
+    Row { runner: Runner::Bun, word: "bun test", called: ("bun", "test"), plain: &[], by_script: true, many: false },
+    Row { runner: Runner::Flutter, word: "flutter test", called: ("flutter|dart", "test"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Rails, word: "rails test", called: ("rails|rake", "test"), plain: &[], by_script: false, many: false },
+    Row { runner: Runner::Ctest, word: "ctest", called: ("", "ctest"), plain: &["Release", "Debug"], by_script: false, many: false },
+    Row { runner: Runner::Bazel, word: "bazel test", called: ("bazel|bazelisk", "test"), plain: &["//..."], by_script: false, many: false },
 ];
 
 /// A pattern: its runner, the part in which it applies, its meaning, the part that follows, the expression, and an example.
@@ -138,6 +149,8 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern(Runner::Cargo, List, Listed, Any, r"^    (?<name>.+?)(?: - should panic)?$", "    tests::pears_add_up"),
     Pattern(Runner::Cargo, Running, Passed, Any, r"^test (?<name>.+?)(?: - should panic)? \.\.\. ok(?: <.+)?$", "test tests::plums_panic - should panic ... ok"),
     Pattern(Runner::Cargo, Running, Said, Any, r"^test (?<name>.+?)(?: - should panic)? \.\.\. FAILED(?: <.+)?$", "test tests::pears_add_up ... FAILED"),
+    // Its start line was cut off.
+    Pattern(Runner::Cargo, Outside, Said, Any, r"^test (?<name>\S+)(?: - should panic)? \.\.\. FAILED(?: <.+)?$", "test tests::pears_add_up ... FAILED"),
     Pattern(Runner::Cargo, Running, Said, Any, r"^(?<name>.+) --- FAILED$", "tests::pears_add_up --- FAILED"),
 
     Pattern(Runner::Pytest, Any, Start, Running, r"^=+ test session starts =+$", "===== test session starts ====="),
@@ -219,4 +232,61 @@ pub(super) const PATTERNS: &[Pattern] = &[
 
     Pattern(Runner::Mix, Any, Summary, Outside, r"^(?:[0-9]+ (?:doctests?|properties|property), )*[0-9]+ tests?, [0-9]+ failures?", "2 doctests, 5 tests, 1 failure"),
     Pattern(Runner::Mix, Any, Said, Any, r"^ +[0-9]+\) (?:test|doctest|property) (?<name>.+ \(\S+\))$", "  1) test adds (Basket.HoldsTest)"),
+
+    Pattern(Runner::Maven, Any, Broken, Any, r"^\[ERROR\] COMPILATION ERROR", "[ERROR] COMPILATION ERROR : "),
+    Pattern(Runner::Maven, Any, Summary, Any, r"^(?:\[\w+\] )?Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$", "[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0"),
+    Pattern(Runner::Maven, Any, FilePassed, Any, r"^(?:\[INFO\] )?Tests run: [0-9]+, Failures: 0, Errors: 0, .* in (?:class )?(?<name>\S+)$", "[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.05 s -- in com.acme.AppTest"),
+    Pattern(Runner::Maven, Any, Said, Any, r"^(?:\[ERROR\] )?(?<name>\S+) +(?:-- )?Time elapsed: \S+ s(?:ec)? +<<< (?:FAILURE|ERROR)!", "[ERROR] com.acme.AppTest.adds -- Time elapsed: 0.004 s <<< FAILURE!"),
+
+    Pattern(Runner::Gradle, Any, Broken, Any, r"^Execution failed for task ':.*compile\w*Test", "Execution failed for task ':app:compileTestJava'."),
+    Pattern(Runner::Gradle, Any, Passed, Any, r"^(?<name>[^>\s]\S* > .+) PASSED$", "AppTest > holds() PASSED"),
+    Pattern(Runner::Gradle, Any, Said, Any, r"^(?<name>[^>\s]\S* > .+) FAILED$", "AppTest > adds() FAILED"),
+    Pattern(Runner::Gradle, Any, Summary, Any, r"^[0-9]+ tests? completed, [0-9]+ failed", "2 tests completed, 1 failed"),
+    Pattern(Runner::Gradle, Any, Ended, Any, r"^BUILD SUCCESSFUL in ", "BUILD SUCCESSFUL in 2s"),
+
+    Pattern(Runner::Sbt, Any, Summary, Any, r"^\[\w+\] Tests: succeeded [0-9]+, failed [0-9]+", "[info] Tests: succeeded 2, failed 1, canceled 0, ignored 0, pending 0"),
+    Pattern(Runner::Sbt, Any, Said, Any, r"^\[\w+\] +- (?<name>.+) \*\*\* FAILED \*\*\*", "[info] - adds up *** FAILED *** (3 milliseconds)"),
+
+    Pattern(Runner::Swift, Any, Passed, Any, r"^Test Case '(?:-\[)?(?<name>.+?)\]?' passed \(", "Test Case 'CartTests.testHolds' passed (0.001 seconds)"),
+    Pattern(Runner::Swift, Any, Said, Any, r"^Test Case '(?:-\[)?(?<name>.+?)\]?' failed \(", "Test Case '-[CartTests.CartTests testAdds]' failed (0.002 seconds)."),
+    Pattern(Runner::Swift, Any, Seen, List, r"^Test Suite '(?:All|Selected) tests' (?:passed|failed) at", "Test Suite 'All tests' failed at 2026-11-20 10:00:00.000"),
+    Pattern(Runner::Swift, List, Summary, Outside, r"^\s+Executed [0-9]+ tests?, with [0-9]+ failures? ", "\t Executed 2 tests, with 1 failure (0 unexpected) in 0.003 (0.003) seconds"),
+    Pattern(Runner::Swift, Any, Summary, Any, r"^. Test run with [1-9][0-9]* tests?.* passed after ", "✔ Test run with 2 tests passed after 0.001 seconds."),
+    Pattern(Runner::Swift, Any, Ended, Any, r"^. Test run with [0-9]+ tests?.* failed after ", "✘ Test run with 2 tests failed after 0.001 seconds with 1 issue."),
+    Pattern(Runner::Swift, Any, Passed, Any, r"^\S Test (?<name>.+) passed after ", "✔ Test holds() passed after 0.001 seconds."),
+    Pattern(Runner::Swift, Any, Said, Any, r"^\S Test (?<name>.+) failed after ", "✘ Test adds() failed after 0.001 seconds with 1 issue."),
+
+    Pattern(Runner::Deno, Any, Start, Running, r"^running [0-9]+ tests? from ", "running 2 tests from ./cart_test.ts"),
+    Pattern(Runner::Deno, Any, Summary, Outside, r"^(?:ok|FAILED) \| [0-9]+ passed.* \| [0-9]+ failed", "FAILED | 1 passed | 1 failed (10ms)"),
+    Pattern(Runner::Deno, Running, Passed, Any, r"^(?<name>\S.*) \.\.\. ok(?: \(.*\))?$", "adds ... ok (1ms)"),
+    Pattern(Runner::Deno, Any, Listed, Any, r"^(?<name>\S.*) => \S+:[0-9]+:[0-9]+$", "adds => ./cart_test.ts:5:6"),
+
+    Pattern(Runner::Bun, Any, Start, Running, r"^bun test v[0-9]", "bun test v1.2.0 (b0d2e1)"),
+    Pattern(Runner::Bun, Running, Passed, Any, r"^ *(?:✓|\(pass\)) (?<name>.+?)(?: \[[.0-9]+m?s\])?$", "✓ cart > holds [0.10ms]"),
+    Pattern(Runner::Bun, Any, Said, Any, r"^ *(?:✗|\(fail\)) (?<name>.+?)(?: \[[.0-9]+m?s\])?$", "(fail) cart > adds [0.20ms]"),
+    Pattern(Runner::Bun, Any, More, List, r"^ +[0-9]+ (?:pass|fail)$", " 1 fail"),
+    Pattern(Runner::Bun, Any, Summary, Outside, r"^Ran [0-9]+ tests? across [0-9]+ files?", "Ran 2 tests across 1 file. [15.00ms]"),
+
+    Pattern(Runner::Flutter, Any, Ended, Any, r"^[0-9:]+ \+[0-9]+(?: ~[0-9]+)?(?: -[0-9]+)?: (?:All tests passed!|Some tests failed\.)$", "00:01 +1 -1: Some tests failed."),
+    Pattern(Runner::Flutter, Any, Said, Any, r"^[0-9:]+ \+[0-9]+(?: ~[0-9]+)? -[0-9]+: (?<name>.+) \[E\]$", "00:01 +1 -1: cart adds [E]"),
+
+    Pattern(Runner::Rails, Any, Summary, Any, r"^[0-9]+ runs, [0-9]+ assertions, [0-9]+ failures, ", "3 runs, 5 assertions, 1 failures, 0 errors, 0 skips"),
+    Pattern(Runner::Rails, Any, Listed, Any, r"^(?:bin/)?rails test (?<name>\S+:[0-9]+)$", "bin/rails test test/models/cart_test.rb:5"),
+
+    Pattern(Runner::Ctest, Any, Passed, Any, r"^ *[0-9]+/[0-9]+ Test +#[0-9]+: (?<name>\S+) \.+ +Passed ", "1/2 Test #1: holds ............................   Passed    0.01 sec"),
+    Pattern(Runner::Ctest, Any, Said, Any, r"^ *[0-9]+/[0-9]+ Test +#[0-9]+: (?<name>\S+) \.+ *\*\*\*", "2/2 Test #2: adds .............................***Failed    0.01 sec"),
+    Pattern(Runner::Ctest, Any, Ended, Any, r"^[0-9]+% tests passed, [0-9]+ tests? failed out of ", "50% tests passed, 1 tests failed out of 2"),
+    Pattern(Runner::Ctest, Any, Listed, Any, r"^\s+[0-9]+ - (?<name>\S+) \((?:Failed|Timeout|SEGFAULT|Not Run|Subprocess aborted)\)", "\t  2 - adds (Failed)"),
+
+    Pattern(Runner::Bazel, Any, Broken, Any, r"^(?<name>(?:@\S+)?//\S+) +FAILED TO BUILD$", "//cart:adds                    FAILED TO BUILD"),
+    Pattern(Runner::Bazel, Any, PassedAfterAll, Any, r"^(?<name>(?:@\S+)?//\S+) +(?:\(cached\) )?(?:PASSED|FLAKY, passed) in ", "//cart:holds                   (cached) PASSED in 0.5s"),
+    Pattern(Runner::Bazel, Any, Said, Any, r"^(?<name>(?:@\S+)?//\S+) +(?:FAILED|TIMEOUT|REMOTE FAILED) in ", "//cart:adds                    FAILED in 0.4s"),
+    Pattern(Runner::Bazel, Any, Ended, Any, r"^Executed [0-9]+ out of [0-9]+ tests?: ", "Executed 2 out of 2 tests: 1 test passes and 1 fails locally."),
+
+    Pattern(Runner::Phpunit, Any, Summary, Any, r"^ +Tests: +[0-9]+ .*\([0-9]+ assertions?\)$", "  Tests:    1 failed, 2 passed (3 assertions)"),
+    Pattern(Runner::Phpunit, Any, Said, Any, r"^ +FAILED +(?<name>\S+ > .+?)(?:  .*)?$", "   FAILED  Tests\\Unit\\CartTest > it adds"),
+    Pattern(Runner::Dotnet, Any, Summary, Any, r"^Test summary: total: ", "Test summary: total: 3, failed: 1, succeeded: 2, skipped: 0, duration: 1.2s"),
+    Pattern(Runner::Dotnet, Any, Said, Any, r"^ +(?<name>[\w.]+(?:\(.*?\))?) \([.0-9]+ ?m?s\): Error Message", "      Basket.Tests.Adds (18ms): Error Message: Assert.Equal() Failure"),
+    Pattern(Runner::Mocha, Outside, Passed, Any, r"^ +[✓✔] (?<name>.+?)(?: \([0-9]+ms\))?$", "    ✔ holds (2ms)"),
+    Pattern(Runner::Mocha, Outside, Said, Any, r"^ +[0-9]+\) (?<name>.+)$", "    1) adds"),
 ];

@@ -402,3 +402,33 @@ fn a_run_that_is_seen_twice_keeps_what_it_changed() {
         (&["b".to_owned()][..], &["a".to_owned()][..])
     );
 }
+
+#[test]
+fn failures_whose_names_a_filter_has_left_out_are_noted_until_a_run_of_all_tests() {
+    let mut tests = TestState::default();
+    let result = "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+    let grep = "cargo test 2>&1 | grep";
+    tests.apply_outcome(&run(grep, &format!("test a::b ... FAILED\n{result}")));
+    assert_eq!(tests.failing, ["a::b"]);
+    for (command, output) in [
+        (grep, result),
+        ("cargo test | tail -1", result),
+        ("cargo test || true", result),
+    ] {
+        let mut tests = TestState::default();
+        tests.apply_outcome(&run(command, output));
+        let note = format!("(failing tests of `{command}` that were not named)");
+        assert_eq!(tests.failing, [note]);
+        let one = "running 1 test\ntest a::c ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n";
+        tests.apply_outcome(&run("cargo test c", one));
+        assert_eq!(tests.failing.len(), 1);
+        tests.apply_outcome(&cargo("cargo test", &[("a::b", "FAILED"), ("a::c", "ok")]));
+        assert_eq!(tests.failing, ["a::b"]);
+        tests.apply_outcome(&run(command, output));
+        tests.apply_outcome(&cargo(
+            "timeout 60 cargo test; echo done",
+            &[("a::b", "ok")],
+        ));
+        assert!(tests.failing.is_empty(), "{tests:?}");
+    }
+}
