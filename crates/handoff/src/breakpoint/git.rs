@@ -68,6 +68,8 @@ pub struct GitFacts {
     pub conflicts: Vec<String>,
     /// The operation that is in progress: `rebase of topic, step 2 of 5`, `merge`.
     pub operation: Option<String>,
+    /// What else a reader must know: the name of a detached head, stashes, a branch without a commit.
+    pub notes: Vec<String>,
     /// True if there were more files than the lists hold, or than git may print.
     pub truncated: bool,
     /// The changes since the run began, committed or not; `None` if they are not known, as in another repository.

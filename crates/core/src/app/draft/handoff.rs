@@ -495,6 +495,7 @@ pub fn git_lines(git: &GitState, settings: &crate::config::HandoffConfig) -> Vec
     if let Some(operation) = &repository.operation {
         lines.push(format!("in progress: {operation}"));
     }
+    lines.extend(repository.notes.iter().cloned());
     if let Some((first, more)) = repository.conflicts.split_first() {
         let shown = std::iter::once(first).chain(more.iter().take(MOST_CONFLICTS - 1));
         let shown: Vec<&str> = shown.map(String::as_str).collect();

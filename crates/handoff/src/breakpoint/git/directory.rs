@@ -9,11 +9,12 @@ use std::{
 use chrono::DateTime;
 
 use super::{Commit, OtherTree, parse::parse_id};
-use pitstop_base::clean;
+use pitstop_base::{clean, format};
 
 /// Returns the operation that is in progress, according to the files that git keeps for it in its directory.
 pub(super) fn operation_in(directory: &Path) -> Option<String> {
     const LONGEST: u64 = 256;
+    const SEQUENCE: &str = "sequencer/todo";
     let has = |name: &str| directory.join(name).exists();
     let line = |name: &str| {
         let text = read_start(&directory.join(name), LONGEST)?;
@@ -41,14 +42,61 @@ pub(super) fn operation_in(directory: &Path) -> Option<String> {
         };
         return Some(format!("{what}{}", rebase("rebase-apply", "next", "last")));
     }
+    // Of several commits, those that are left; the mark below is missing between two of them.
+    let left = read_start(&directory.join(SEQUENCE), LONGEST * 64).unwrap_or_default();
+    let left = left.split(|&byte| byte == b'\n');
+    let left: Vec<&[u8]> = left.filter(|line| !line.is_empty()).collect();
+    let is_revert = left.first().is_some_and(|line| line.starts_with(b"revert"));
     let marks = [
         ("MERGE_HEAD", "merge"),
         ("CHERRY_PICK_HEAD", "cherry-pick"),
         ("REVERT_HEAD", "revert"),
+        (SEQUENCE, if is_revert { "revert" } else { "cherry-pick" }),
         ("BISECT_LOG", "bisection"),
     ];
-    let found = marks.into_iter().find(|(mark, _)| has(mark));
-    found.map(|(_, what)| what.to_owned())
+    let (mark, what) = marks.into_iter().find(|(mark, _)| has(mark))?;
+    // Without a mark of its own the first one is done.
+    Some(
+        match left.len() - usize::from(mark == SEQUENCE && !left.is_empty()) {
+            1 if mark != SEQUENCE => what.to_owned(),
+            0 => what.to_owned(),
+            count => format!("{what} of several commits, {count} of them not done"),
+        },
+    )
+}
+
+/// Returns the name by which a detached head was checked out, if it has not moved since, and the stashes, from git's logs.
+pub(super) fn logged_notes(directory: &Path, is_detached: bool) -> Vec<String> {
+    let last = read_end(&directory.join("logs/HEAD")).unwrap_or_default();
+    let last = last.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
+    let name = last.and_then(|line| {
+        let (_, moved) = str::from_utf8(line)
+            .ok()?
+            .split_once("\tcheckout: moving from ")?;
+        let (_, name) = moved.rsplit_once(" to ")?;
+        let is_id = name.bytes().all(|byte| byte.is_ascii_hexdigit()) || name.contains('~');
+        (is_detached && !is_id).then(|| format!("checked out as {name}"))
+    });
+    let stashes = common_directory(directory).join("logs/refs/stash");
+    let stashes = String::from_utf8_lossy(&read_end(&stashes).unwrap_or_default()).into_owned();
+    let stash = stashes
+        .lines()
+        .last()
+        .and_then(|line| line.split_once('\t'));
+    let stash = stash.map(|(_, what)| {
+        let count = format::count(stashes.lines().count(), "stash").replace("stashs", "stashes");
+        format!("{count}, the last one: {what}")
+    });
+    let notes = name.into_iter().chain(stash);
+    notes.map(|note| clean::name(note.as_bytes())).collect()
+}
+
+/// Returns the git directory of the repository's main work tree.
+fn common_directory(directory: &Path) -> &Path {
+    let trees = directory
+        .parent()
+        .filter(|trees| trees.ends_with("worktrees"));
+    trees.and_then(Path::parent).unwrap_or(directory)
 }
 
 /// Returns the top of the linked work tree that this git directory belongs to, as git records it there.
@@ -63,11 +111,9 @@ pub(super) fn work_tree_of(directory: &Path) -> Option<String> {
 /// Returns the work trees of the repository beside the one that this git directory belongs to.
 pub(super) fn other_trees(directory: &Path) -> Vec<OtherTree> {
     const MOST: usize = 64;
-    let main = directory
-        .parent()
-        .filter(|trees| trees.ends_with("worktrees"));
-    let main = main.and_then(Path::parent);
-    let listed = std::fs::read_dir(main.unwrap_or(directory).join("worktrees"));
+    let main = common_directory(directory);
+    let listed = std::fs::read_dir(main.join("worktrees"));
+    let main = Some(main).filter(|main| *main != directory);
     let linked = listed.into_iter().flatten().flatten().map(|one| one.path());
     let linked = linked.filter(|one| one != directory).take(MOST);
     let linked = linked.filter_map(|one| Some((work_tree_of(&one)?, one)));

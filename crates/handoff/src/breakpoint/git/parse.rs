@@ -1,6 +1,7 @@
 //! Parses what git prints.
 
 use std::{
+    collections::HashSet,
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt,
 };
@@ -62,6 +63,9 @@ pub(super) fn parse_status(printed: &[u8]) -> GitFacts {
             _ => {}
         }
     }
+    // A file that is no longer tracked is still there.
+    let created: HashSet<&String> = facts.created.iter().collect();
+    facts.deleted.retain(|path| !created.contains(path));
     facts
 }
 

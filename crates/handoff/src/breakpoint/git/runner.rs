@@ -18,7 +18,7 @@ use tokio::{
 
 use super::{
     Changes, GitFacts, GitState, RunStart,
-    directory::{operation_in, other_trees, work_tree_of},
+    directory::{logged_notes, operation_in, other_trees, work_tree_of},
     parse::{filters_in, parse_diff, parse_id, parse_log, parse_status},
 };
 use pitstop_base::clean;
@@ -125,6 +125,10 @@ impl Runner<'_> {
         facts.work_tree = work_tree_of(directory);
         facts.other_trees = other_trees(directory);
         facts.head_log = directory.join("logs/HEAD");
+        facts.notes = logged_notes(directory, facts.detached);
+        if facts.head.is_none() {
+            facts.notes.push("no commit yet".to_owned());
+        }
         if let Some(head) = facts.head.as_deref().filter(|_| commits > 0) {
             let log = format!(
                 "log -z --max-count={commits} --format=%H%x00%ct%x00%s --encoding=UTF-8 --no-color --no-decorate \

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{
-    directory::logged_commits,
+    directory::{logged_commits, logged_notes, operation_in},
     parse::{FILES_CAP, filters_in, parse_diff, parse_log, parse_status},
     *,
 };
@@ -148,6 +148,82 @@ fn the_log_of_a_head_names_the_commits_that_were_made_there() {
         (&*commits[0].sha, commits[0].at.timestamp()),
         (HEAD, 1_700_000_000)
     );
+}
+
+#[test]
+fn what_git_has_begun_and_put_aside_is_told() {
+    let line = |what: &str| format!("{HEAD} {HEAD} ada <a@b> 1795000000 +0000\t{what}\n");
+    for (files, operation, notes) in [
+        (vec![("MERGE_HEAD", HEAD.to_owned())], Some("merge"), vec![]),
+        (
+            vec![("CHERRY_PICK_HEAD", HEAD.to_owned())],
+            Some("cherry-pick"),
+            vec![],
+        ),
+        (
+            vec![
+                ("REVERT_HEAD", HEAD.to_owned()),
+                ("sequencer/todo", "revert a one\nrevert b two\n".to_owned()),
+            ],
+            Some("revert of several commits, 2 of them not done"),
+            vec![],
+        ),
+        // The conflict of the first one is resolved and committed.
+        (
+            vec![("sequencer/todo", "pick a one\npick b two\n".to_owned())],
+            Some("cherry-pick of several commits, 1 of them not done"),
+            vec![],
+        ),
+        (
+            vec![("BISECT_LOG", String::new())],
+            Some("bisection"),
+            vec![],
+        ),
+        (
+            vec![("logs/HEAD", line("checkout: moving from main to v1.2"))],
+            None,
+            vec!["checked out as v1.2"],
+        ),
+        (
+            vec![(
+                "logs/HEAD",
+                line("checkout: moving from main to v1.2") + &line("commit: go to it"),
+            )],
+            None,
+            vec![],
+        ),
+        (
+            vec![("logs/HEAD", line("checkout: moving from main to HEAD~2"))],
+            None,
+            vec![],
+        ),
+        (
+            vec![("logs/refs/stash", line("WIP on main: abc c3"))],
+            None,
+            vec!["1 stash, the last one: WIP on main: abc c3"],
+        ),
+        (
+            vec![(
+                "logs/refs/stash",
+                line("WIP on main: abc c3") + &line("On main: half"),
+            )],
+            None,
+            vec!["2 stashes, the last one: On main: half"],
+        ),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        for (name, text) in &files {
+            let file = place.path().join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        assert_eq!(
+            operation_in(place.path()).as_deref(),
+            operation,
+            "{files:?}"
+        );
+        assert_eq!(logged_notes(place.path(), true), notes, "{files:?}");
+    }
 }
 
 #[test]
