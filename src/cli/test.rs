@@ -142,7 +142,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
     let total = test_run::sum_up(&outcomes);
     // With several runs it is not known which test belongs to which.
     let runner = match &outcomes[..] {
-        [only] => Some(only.runner.word().to_owned()),
+        [only] => Some(only.runner.to_owned()),
         _ => None,
     };
     let (mut failing, mut passing) = (Vec::new(), Vec::new());

@@ -40,70 +40,6 @@ const OWNER_COMMAND_CAP: usize = 2_000;
 /// The most output that is read, in bytes; if it is longer, its end is read, where the summary is.
 const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 
-/// A program that runs tests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Runner {
-    /// `cargo test`.
-    #[default]
-    Cargo,
-    /// `cargo nextest run`.
-    Nextest,
-    /// pytest.
-    Pytest,
-    /// Python's own `unittest`, and Django's tests.
-    Unittest,
-    /// `go test`.
-    Go,
-    /// jest.
-    Jest,
-    /// vitest.
-    Vitest,
-    /// mocha.
-    Mocha,
-    /// `node --test`.
-    Node,
-    /// rspec.
-    Rspec,
-    /// phpunit.
-    Phpunit,
-    /// `dotnet test`.
-    Dotnet,
-    /// `mix test`.
-    Mix,
-    /// Maven.
-    Maven,
-    /// Gradle.
-    Gradle,
-    /// sbt with `ScalaTest`.
-    Sbt,
-    /// `swift test`.
-    Swift,
-    /// `deno test`.
-    Deno,
-    /// `bun test`.
-    Bun,
-    /// `flutter test` and `dart test`.
-    Flutter,
-    /// minitest, as Rails runs it.
-    Rails,
-    /// `CTest`.
-    Ctest,
-    /// `bazel test`.
-    Bazel,
-}
-
-impl Runner {
-    fn table_row(self) -> &'static Row {
-        let row = ROWS.iter().find(|row| row.runner == self);
-        row.expect("every runner has a row, as a test shows")
-    }
-
-    /// Returns the command that people know it by.
-    pub fn word(self) -> &'static str {
-        self.table_row().word
-    }
-}
-
 /// The owner of a test: a runner in a directory. Two tests of one name and different owners are two tests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
@@ -145,8 +81,8 @@ pub struct Shell<'a> {
 /// The outcome of one test run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TestOutcome {
-    /// The program that ran the tests.
-    pub runner: Runner,
+    /// The program that ran the tests, by the command that people know it by.
+    pub runner: &'static str,
     /// The owner of the tests.
     pub owner: Owner,
     /// The command line as it is quoted; empty if it is not known.
@@ -174,7 +110,7 @@ pub struct TestOutcome {
 }
 
 impl TestOutcome {
-    fn new(runner: Runner) -> Self {
+    fn new(runner: &'static str) -> Self {
         Self {
             runner,
             built: true,
@@ -281,44 +217,40 @@ pub fn kept_name(text: &str) -> String {
 /// The runner may be given by its word. The directory is that of the shell.
 pub fn owner_of(command: &str, runner: Option<&str>, directory: Option<&str>) -> (Owner, bool) {
     let commands = command::read_commands(command, directory);
-    let asked = |runner: &Runner| commands.iter().any(|one| one.asks_of(*runner).0 == 2);
-    let runners = ROWS.iter().map(|row| row.runner);
-    let mut named =
-        runners.filter(|one| runner.map_or_else(|| asked(one), |word| word == one.word()));
-    let (Some(runner), None) = (named.next(), named.next()) else {
+    let asked = |row: &Row| commands.iter().any(|one| one.asks_of(row).0 == 2);
+    let is_it = |row: &&Row| runner.map_or_else(|| asked(row), |word| word == row.word);
+    let mut named = ROWS.iter().filter(is_it);
+    let (Some(row), None) = (named.next(), named.next()) else {
         return (Owner::new("", directory, command), false);
     };
-    let runs = runs_of(&commands, runner);
+    let runs = runs_of(&commands, row);
     let (place, scope) = if runs.is_empty() {
         // The command only shows a text, but was reported as a test run.
         let first = commands.first().and_then(|one| one.directory.clone());
         (first, Scope::Some)
     } else {
-        place_of_runs(&runs, runner, false)
+        place_of_runs(&runs, row, false)
     };
     let place = place.as_deref();
-    (
-        Owner::new(runner.word(), place, command),
-        scope == Scope::All,
-    )
+    (Owner::new(row.word, place, command), scope == Scope::All)
 }
 
 /// Returns the commands that are most certainly runs of this runner.
-fn runs_of(commands: &[Command], runner: Runner) -> Vec<&Command> {
+fn runs_of<'a>(commands: &'a [Command], row: &Row) -> Vec<&'a Command> {
     let acting = commands.iter().filter(|command| !command.only_shows());
-    let surest = acting.clone().map(|one| one.asks_of(runner).0).max();
+    let surest = acting.clone().map(|one| one.asks_of(row).0).max();
     acting
-        .filter(|one| Some(one.asks_of(runner).0) == surest)
+        .filter(|one| Some(one.asks_of(row).0) == surest)
         .collect()
 }
 
 /// Returns the directory that these commands run in, if it is a single one, and the tests that they request.
-fn place_of_runs(runs: &[&Command], runner: Runner, failed: bool) -> (Option<String>, Scope) {
+fn place_of_runs(runs: &[&Command], row: &Row, failed: bool) -> (Option<String>, Scope) {
     let Some(first) = runs.first() else {
         return (None, Scope::Some);
     };
     let one_place = runs.iter().all(|one| one.directory == first.directory);
-    let mut scopes = runs.iter().map(|one| one.asks_of(runner).1);
+    let mut scopes = runs.iter().map(|one| one.asks_of(row).1);
     // A failure may have kept the later commands from running.
     let is_all = |scope: Scope| scope == Scope::All;
     let all = if failed {
@@ -328,7 +260,7 @@ fn place_of_runs(runs: &[&Command], runner: Runner, failed: bool) -> (Option<Str
     };
     let scope = match runs {
         _ if all => Scope::All,
-        [only] => only.asks_of(runner).1,
+        [only] => only.asks_of(row).1,
         _ => Scope::Some,
     };
     (first.directory.clone().filter(|_| one_place), scope)
@@ -362,14 +294,16 @@ impl Shell<'_> {
         let text = clean::without_escapes(&output[start..]);
         let lines: Vec<&str> = text.lines().collect();
         let mut found = reader::read_runs(&lines);
-        let mut counts: BTreeMap<Runner, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for one in &found {
             *counts.entry(one.runner).or_default() += 1;
         }
-        let mut seen: BTreeMap<Runner, usize> = BTreeMap::new();
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let spoilt = self.failed && !found.iter().any(TestOutcome::is_failure);
         for one in &mut found {
-            let runs = runs_of(&commands, one.runner);
+            let row = ROWS.iter().find(|row| row.word == one.runner);
+            let Some(row) = row else { continue };
+            let runs = runs_of(&commands, row);
             let nth = *seen
                 .entry(one.runner)
                 .and_modify(|nth| *nth += 1)
@@ -379,9 +313,9 @@ impl Shell<'_> {
                 Some(own) if runs.len() == counts[&one.runner] => own,
                 _ => &runs[..],
             };
-            let (place, scope) = place_of_runs(own, one.runner, one.is_failure());
+            let (place, scope) = place_of_runs(own, row, one.is_failure());
             one.command = quote_command(line);
-            one.owner = Owner::new(one.runner.word(), place.as_deref(), line);
+            one.owner = Owner::new(one.runner, place.as_deref(), line);
             one.spoilt = spoilt;
             if !std::mem::take(&mut one.whole) || spoilt {
                 continue;

@@ -148,7 +148,7 @@ impl TestState {
             let known: BTreeSet<&str> = outcome.passing.iter().map(String::as_str).collect();
             let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
             let built = outcome.built || !outcome.passing.is_empty();
-            let broken = format!("({} could not be built)", outcome.runner.word());
+            let broken = format!("({} could not be built)", outcome.runner);
             let unnamed = unnamed_note(command);
             let failed = outcome.failed.unwrap_or(0);
             let all_named = failed <= failing.len() as u64;

@@ -4,7 +4,7 @@
 //! changes its directory. A directory that depends on a variable, a pattern, a here-document or another machine is not known,
 //! and unknown directories are never taken as equal.
 
-use super::Runner;
+use super::Row;
 use pitstop_transcript::{
     shell::{Kind, Token, tokens},
     words::is_among,
@@ -217,11 +217,10 @@ impl Command {
     }
 
     /// Returns the certainty, 0 to 2, that it runs this runner, and the tests that it requests; 0 is a script that may run anything.
-    pub(super) fn asks_of(&self, runner: Runner) -> (u8, Scope) {
+    pub(super) fn asks_of(&self, row: &Row) -> (u8, Scope) {
         if self.only_shows() {
             return (0, Scope::Some);
         }
-        let row = runner.table_row();
         let (program, name) = row.called;
         let at = (0..self.words.len()).find(|at| {
             let before = &self.words[..*at];

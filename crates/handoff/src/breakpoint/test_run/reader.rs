@@ -5,7 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use regex::{Captures, Regex, RegexSet};
 
 use super::{
-    Runner, TestOutcome,
+    TestOutcome,
     table::{Meaning, PATTERNS, Part, ROWS, Row},
 };
 
@@ -43,14 +43,14 @@ pub(super) fn read_runs(lines: &[&str]) -> Vec<TestOutcome> {
         let mut reader = Reader {
             row,
             found: Vec::new(),
-            now: TestOutcome::new(row.runner),
+            now: TestOutcome::new(row.word),
             run: Run::default(),
         };
         let mut own = None;
         for (at, line) in lines.iter().enumerate() {
             let fit = fits[at].iter().find(|at| {
                 let (runner, part) = (PATTERNS[**at].0, PATTERNS[**at].1);
-                runner == row.runner && (part == Part::Any || part == reader.run.part)
+                runner == row.word && (part == Part::Any || part == reader.run.part)
             });
             if let Some(fit) = fit {
                 let first = own.map_or(at, |(first, _)| first);
@@ -60,13 +60,12 @@ pub(super) fn read_runs(lines: &[&str]) -> Vec<TestOutcome> {
         }
         reader.close_run();
         // A test that nextest runs prints the same lines as `cargo test`.
-        if let (Runner::Nextest, Some((first, last))) = (row.runner, own) {
+        if let ("cargo nextest", Some((first, last))) = (row.word, own) {
             let built = reader.found.iter().all(|one| one.built);
             fits[if built { first } else { 0 }..=last].fill(Vec::new());
         }
         found.append(&mut reader.found);
     }
-    found.sort_by_key(|one| one.runner);
     found
 }
 
@@ -235,7 +234,7 @@ impl Reader {
         if meaning == Meaning::FilePassed {
             self.now.passing_groups.push(file.to_owned());
         }
-        if self.row.runner == Runner::Jest {
+        if self.row.word == "jest" {
             file.clone_into(&mut self.run.file);
         }
     }
@@ -265,7 +264,7 @@ impl Reader {
     /// Ends the run that is being read, and begins the next.
     fn close_run(&mut self) {
         let mut run = std::mem::take(&mut self.run);
-        let mut now = std::mem::replace(&mut self.now, TestOutcome::new(self.row.runner));
+        let mut now = std::mem::replace(&mut self.now, TestOutcome::new(self.row.word));
         if !run.seen {
             return;
         }

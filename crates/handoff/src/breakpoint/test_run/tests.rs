@@ -21,7 +21,7 @@ fn fixtures() -> Vec<(String, String)> {
 }
 
 fn shown(outcome: &TestOutcome) -> String {
-    let mut text = outcome.runner.word().to_owned();
+    let mut text = outcome.runner.to_owned();
     for (is, word) in [
         (outcome.built, "built"),
         (outcome.complete, "complete"),
@@ -150,41 +150,42 @@ fn several_runs_in_one_output_are_distinguished() {
         .iter()
         .map(|one| one.runner)
         .collect();
-    assert_eq!(runners, [Runner::Cargo, Runner::Nextest, Runner::Jest]);
+    assert_eq!(runners, ["cargo nextest", "cargo test", "jest"]);
 }
 
 #[test]
 fn a_filter_or_a_path_makes_a_run_partial() {
     for (runner, line, all) in [
-        (Runner::Cargo, "cargo test", true),
+        ("cargo test", "cargo test", true),
         (
-            Runner::Cargo,
+            "cargo test",
             "cd x && cargo test --workspace 2>&1 | tail -40",
             true,
         ),
-        (Runner::Cargo, "cargo test > out.txt 2>&1", true),
-        (Runner::Pytest, "pytest -q >'my log.txt' </dev/null", true),
-        (Runner::Jest, "npm test &> 'out.log'", true),
-        (Runner::Cargo, "cargo test parser", false),
-        (Runner::Cargo, "cargo test --test it", false),
-        (Runner::Nextest, "cargo nextest run", true),
-        (Runner::Nextest, "cargo nextest run -E 'test(a)'", false),
-        (Runner::Pytest, "python3 -m pytest -q", true),
-        (Runner::Pytest, "pytest tests/test_a.py", false),
-        (Runner::Pytest, "pytest -k a", false),
-        (Runner::Go, "go test ./...", true),
-        (Runner::Go, "go test -run TestX ./...", false),
-        (Runner::Go, "go test ./pkg", false),
-        (Runner::Jest, "npx jest", true),
-        (Runner::Jest, "npm test", true),
-        (Runner::Jest, "npx jest a.test.js", false),
-        (Runner::Vitest, "npx vitest run", true),
-        (Runner::Vitest, "npx vitest run -t name", false),
-        (Runner::Cargo, "", false),
+        ("cargo test", "cargo test > out.txt 2>&1", true),
+        ("pytest", "pytest -q >'my log.txt' </dev/null", true),
+        ("jest", "npm test &> 'out.log'", true),
+        ("cargo test", "cargo test parser", false),
+        ("cargo test", "cargo test --test it", false),
+        ("cargo nextest", "cargo nextest run", true),
+        ("cargo nextest", "cargo nextest run -E 'test(a)'", false),
+        ("pytest", "python3 -m pytest -q", true),
+        ("pytest", "pytest tests/test_a.py", false),
+        ("pytest", "pytest -k a", false),
+        ("go test", "go test ./...", true),
+        ("go test", "go test -run TestX ./...", false),
+        ("go test", "go test ./pkg", false),
+        ("jest", "npx jest", true),
+        ("jest", "npm test", true),
+        ("jest", "npx jest a.test.js", false),
+        ("vitest", "npx vitest run", true),
+        ("vitest", "npx vitest run -t name", false),
+        ("cargo test", "", false),
     ] {
+        let row = ROWS.iter().find(|row| row.word == runner).unwrap();
         let (_, scope) = place_of_runs(
-            &runs_of(&command::read_commands(line, None), runner),
-            runner,
+            &runs_of(&command::read_commands(line, None), row),
+            row,
             false,
         );
         assert_eq!(scope == Scope::All, all, "{line}");
@@ -268,14 +269,13 @@ fn every_pattern_fits_its_example_and_no_other_row_is_without_one() {
     }
     for row in &ROWS {
         let ends = |one: &&table::Pattern| {
-            one.0 == row.runner
+            one.0 == row.word
                 && matches!(
                     one.2,
                     Meaning::Summary | Meaning::PackagePassed | Meaning::Ended
                 )
         };
         assert!(table::PATTERNS.iter().any(|one| ends(&one)), "{}", row.word);
-        assert_eq!(row.runner.word(), row.word);
     }
 }
 
@@ -403,7 +403,7 @@ fn runners_of_which_there_is_no_recording_are_recognised_by_their_documented_out
         let one = &found[0];
         let [passed, failed] = [one.passed, one.failed]
             .map(|count| count.map_or("?".to_owned(), |count| count.to_string()));
-        let described = format!("{} {passed} {failed} {:?}", one.runner.word(), one.failing);
+        let described = format!("{} {passed} {failed} {:?}", one.runner, one.failing);
         assert_eq!(described, *expected, "{output}");
         assert_eq!((one.whole, one.complete), (true, true), "{command}");
     }
