@@ -115,6 +115,10 @@ fn unfounded_lines(
         for commit in &repository.commits {
             claims.look_in(&format!("{} {}", commit.sha, commit.subject));
         }
+        repository
+            .notes
+            .iter()
+            .for_each(|note| claims.look_in(note));
     }
     let beside = report.sources.iter();
     for item in beside.filter(|item| matches!(item.source.as_str(), "git" | "scratchpad")) {
