@@ -15,7 +15,7 @@ mod command;
 mod reader;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
@@ -294,36 +294,31 @@ impl Shell<'_> {
         let text = clean::without_escapes(&output[start..]);
         let lines: Vec<&str> = text.lines().collect();
         let mut found = reader::read_runs(&lines);
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for one in &found {
-            *counts.entry(one.runner).or_default() += 1;
-        }
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         let spoilt = self.failed && !found.iter().any(TestOutcome::is_failure);
-        for one in &mut found {
-            let row = ROWS.iter().find(|row| row.word == one.runner);
+        for outcomes in found.chunk_by_mut(|a, b| a.runner == b.runner) {
+            let row = ROWS.iter().find(|row| row.word == outcomes[0].runner);
             let Some(row) = row else { continue };
             let runs = runs_of(&commands, row);
-            let nth = *seen
-                .entry(one.runner)
-                .and_modify(|nth| *nth += 1)
-                .or_insert(0);
             // If there are as many runs as commands, each belongs to its own; if there are fewer, it is unknown which is missing.
-            let own = match runs.get(nth..=nth) {
-                Some(own) if runs.len() == counts[&one.runner] => own,
-                _ => &runs[..],
-            };
-            let (place, scope) = place_of_runs(own, row, one.is_failure());
-            one.command = quote_command(line);
-            one.owner = Owner::new(one.runner, place.as_deref(), line);
-            one.spoilt = spoilt;
-            if !std::mem::take(&mut one.whole) || spoilt {
-                continue;
-            }
-            match scope {
-                Scope::All => one.whole = true,
-                Scope::Below(paths) => one.below = paths,
-                Scope::Some => {}
+            let each_own = runs.len() == outcomes.len();
+            for (nth, one) in outcomes.iter_mut().enumerate() {
+                let own = if each_own {
+                    &runs[nth..=nth]
+                } else {
+                    &runs[..]
+                };
+                let (place, scope) = place_of_runs(own, row, one.is_failure());
+                one.command = quote_command(line);
+                one.owner = Owner::new(one.runner, place.as_deref(), line);
+                one.spoilt = spoilt;
+                if !std::mem::take(&mut one.whole) || spoilt {
+                    continue;
+                }
+                match scope {
+                    Scope::All => one.whole = true,
+                    Scope::Below(paths) => one.below = paths,
+                    Scope::Some => {}
+                }
             }
         }
         found
