@@ -546,7 +546,7 @@ mod tests {
             prompts,
             [
                 "Siehe Bild, der Knopf flackert.\nÄndere nie `api/schema.graphql`, das\nteilen wir.",
-                "nur src/pay_form.tsx, sonst nichts",
+                "/review nur src/pay_form.tsx, sonst nichts",
                 "Ne change rien d'autre.",
             ]
         );

@@ -2,7 +2,7 @@
 //!
 //! | counts | does not count |
 //! |---|---|
-//! | prompts, also those that waited while the agent worked, and the text behind a command | text of the client (`isMeta`, an origin that is not `human`, tags) |
+//! | prompts, also those that waited while the agent worked, and commands with words behind them | text of the client (`isMeta`, an origin that is not `human`, tags) |
 //! | the reason given when a call was refused | words that a tool claims to be the human's |
 //! | words that a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run except for its task |
 //! | | prompts taken back out of the queue; a subagent's conversation, results of tools |
@@ -356,7 +356,7 @@ fn without_command(prompt: &str) -> Option<&str> {
     match name.strip_prefix('/') {
         // A path is not a command.
         Some(word) if !word.is_empty() && !word.contains('/') => {
-            prompts::said_behind_a_command(&prompt[name.len()..])
+            prompts::says_more(&prompt[name.len()..]).then_some(prompt)
         }
         _ => Some(prompt),
     }
@@ -683,11 +683,18 @@ mod tests {
         assert_eq!(
             listed_of(&words),
             [
-                "the importer. Never touch b.rs",
+                "/fix the importer. Never touch b.rs",
                 "/etc/hosts must never change, leave it"
             ]
         );
-        assert_eq!(words.first.unwrap().text, "the importer. Never touch b.rs");
+        assert_eq!(
+            words.first.clone().unwrap().text,
+            "/fix the importer. Never touch b.rs"
+        );
+        // The client records it in tags.
+        let tags = "<command-name>/fix</command-name>\n<command-args>the importer. Never touch b.rs</command-args>";
+        words.take_prompt(tags, None);
+        assert_eq!(words.prompts.len(), 2);
     }
 
     #[test]

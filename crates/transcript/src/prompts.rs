@@ -72,7 +72,7 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     if is_client_tag(&text) {
-        return command_arguments(&text).map(|own| Cow::Owned(own.to_owned()));
+        return command_with_words(&text).map(Cow::Owned);
     }
     match task_in(&text) {
         Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
@@ -89,24 +89,25 @@ fn is_client_tag(text: &str) -> bool {
     TAG.is_match(text)
 }
 
-/// Returns the text behind the name of a command, where it is more than a word or two: `/fix never touch the schema`.
-fn command_arguments(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_once("<command-args>")?;
-    if !text.starts_with("<command-") {
-        return None;
-    }
-    said_behind_a_command(rest.split_once("</command-args>")?.0)
+/// Returns a command as it was typed, where more than a word or two is behind its name: `/fix never touch the schema`.
+fn command_with_words(text: &str) -> Option<String> {
+    let inner = |tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        Some(rest.split_once(&format!("</{tag}>"))?.0)
+    };
+    let words = inner("command-args").filter(|_| text.starts_with("<command-"))?;
+    let name = inner("command-name").unwrap_or_default();
+    says_more(words).then(|| format!("{name} {}", words.trim()).trim().to_owned())
 }
 
-/// Returns the words behind a command's name, if they are more than two: one or two are a choice or a name. Options and paths are
+/// Reports whether there are more than two words behind a command's name: one or two are a choice or a name. Options and paths are
 /// no words; in a script without blanks each character counts as half of one.
-pub fn said_behind_a_command(words: &str) -> Option<&str> {
-    let words = words.trim();
+pub fn says_more(words: &str) -> bool {
     let spaced = words
         .split_whitespace()
         .filter(|word| word.starts_with(char::is_alphabetic));
     let dense = words.chars().filter(|c| *c >= '\u{2e80}').count() / 2;
-    (spaced.count() + dense > 2).then_some(words)
+    spaced.count() + dense > 2
 }
 
 /// Returns the task in a prompt of an autonomous run, empty where it names none; none in any other text.
@@ -233,7 +234,8 @@ mod tests {
                 "<command-message>fix</command-message>\n<command-name>/fix</command-name>\n\
                  <command-args>{words}</command-args>"
             );
-            assert_eq!(of_human(&text).as_deref(), Some(words));
+            let whole = format!("/fix {words}");
+            assert_eq!(of_human(&text).as_deref(), Some(whole.as_str()));
         }
     }
 
