@@ -238,10 +238,11 @@ impl Command {
             .last()
             .is_some_and(|word| word.starts_with("test"));
         let known = match base_name(&self.words[0]) {
-            "make" | "just" => true,
-            manager => is_among(PACKAGE_MANAGERS, manager) && row.by_script,
+            "make" | "just" | "task" | "composer" | "hatch" | "poe" => last,
+            "tox" | "nox" => self.words.len() == 1,
+            manager => last && is_among(PACKAGE_MANAGERS, manager) && row.by_script,
         };
-        if self.words.len() <= 3 && known && last {
+        if self.words.len() <= 3 && known {
             let scope = if self.doubtful {
                 Scope::Some
             } else {
