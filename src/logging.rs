@@ -296,6 +296,7 @@ fn create(directory: &Path, day: NaiveDate) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitstop_core::config::Config;
     use std::os::unix::fs::PermissionsExt as _;
 
     fn read_all(directory: &Path) -> String {
@@ -315,7 +316,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let directory = home.path().join("log");
         let (subscriber, guard) =
-            subscriber(&directory, &LogConfig::default(), None).expect("a log");
+            subscriber(&directory, &Config::default().log, None).expect("a log");
         tracing::subscriber::with_default(subscriber, || {
             tracing::warn!(
                 branch = "x\u{1b}]0;evil\u{7}\ninjected\u{202e}",
@@ -338,7 +339,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let directory = home.path().join("log");
         let (subscriber, guard) =
-            subscriber(&directory, &LogConfig::default(), None).expect("a log");
+            subscriber(&directory, &Config::default().log, None).expect("a log");
         tracing::subscriber::with_default(subscriber, || {
             // Whole ones would be found in this file.
             let word = "wintermute7x9";
@@ -356,7 +357,7 @@ mod tests {
     fn files_are_for_their_user_alone() {
         let home = tempfile::tempdir().expect("a directory");
         let directory = home.path().join("state/log");
-        drop(subscriber(&directory, &LogConfig::default(), None).expect("a log"));
+        drop(subscriber(&directory, &Config::default().log, None).expect("a log"));
         let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&directory), 0o700);
         let file = std::fs::read_dir(&directory).expect("there").next();
@@ -369,7 +370,7 @@ mod tests {
         let directory = home.path().join("log");
         let log = LogConfig {
             level: LogLevel::Warn,
-            ..LogConfig::default()
+            ..Config::default().log
         };
         let (subscriber, guard) = subscriber(&directory, &log, None).expect("a log");
         tracing::subscriber::with_default(subscriber, || {
@@ -387,7 +388,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let directory = home.path().join("log");
         let (subscriber, guard) =
-            subscriber(&directory, &LogConfig::default(), None).expect("a log");
+            subscriber(&directory, &Config::default().log, None).expect("a log");
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!("{}", "x".repeat(1_000_000));
             tracing::info!("next");
@@ -495,7 +496,7 @@ mod tests {
         let home = tempfile::tempdir().expect("a directory");
         let file = home.path().join("file");
         std::fs::write(&file, "").expect("written");
-        let error = subscriber(&file.join("log"), &LogConfig::default(), None)
+        let error = subscriber(&file.join("log"), &Config::default().log, None)
             .err()
             .expect("no log");
         assert!(

@@ -308,7 +308,7 @@ fn commits_branch_and_changes_are_reported() {
 /// What the handoff says of git and of the files.
 fn described(dir: &Path, start: &GitFacts) -> (Vec<String>, Vec<String>) {
     let (facts, state) = state_since(dir, 5, start);
-    let settings = pitstop_core::config::HandoffConfig::default();
+    let settings = pitstop_core::config::Config::default().handoff;
     let git = pitstop_core::app::handoff::git_lines(&facts, &settings);
     let marker = Marker::read("pitstop handoff · r1 · iteration 1 · 0a1b2c3d").unwrap();
     let sources = Sources {

@@ -114,12 +114,6 @@ fn every_bad_file_gives_its_exact_message() {
 }
 
 #[test]
-fn the_commented_file_is_the_default() {
-    let parsed = Config::from_toml("config.toml", DEFAULT_TOML).expect("usable");
-    assert_eq!(parsed, Config::default());
-}
-
-#[test]
 fn what_the_commented_file_shows_as_comment_is_right_too() {
     // `# notice = 50   # …` is a setting that is left to the preset; `# env = { … }` is an example.
     let lines = ["notice", "warn", "compact"];
@@ -136,8 +130,12 @@ fn what_the_commented_file_shows_as_comment_is_right_too() {
 }
 
 #[test]
-fn the_commented_file_shows_every_key() {
-    // Each key is set to a wrong type in turn; only a key that exists complains about its value.
+fn the_commented_file_sets_every_key() {
+    // The defaults are read from it: what it does not set would be empty.
+    let left_to_the_preset = |table: &str, name: &str| {
+        let name = name.trim_end_matches("_tokens");
+        table == "guard" && ["notice", "warn", "compact"].contains(&name)
+    };
     for line in DEFAULT_TOML.lines() {
         let line = line.trim_start_matches("# ");
         assert!(line.len() <= 100, "too wide to read: {line}");
@@ -154,10 +152,14 @@ fn the_commented_file_shows_every_key() {
         let section = &DEFAULT_TOML[start..];
         let section = section.find("\n[").map_or(section, |end| &section[..end]);
         let shown = section.lines().any(|line| {
-            line.trim_start_matches("# ")
-                .starts_with(&format!("{name} = "))
+            let may_be_a_comment = left_to_the_preset(&table, &name) || name == "env";
+            let line = line
+                .strip_prefix("# ")
+                .filter(|_| may_be_a_comment)
+                .unwrap_or(line);
+            line.starts_with(&format!("{name} = "))
         });
-        assert!(shown, "config.toml does not show {table}.{name}");
+        assert!(shown, "config.toml does not set {table}.{name}");
         count += 1;
     }
     assert!(count > 60, "{count}");

@@ -252,6 +252,7 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
+    use pitstop_core::config::Config;
     use pitstop_transcript::Tokens;
 
     fn turn(iteration: u64, used: u64, cost: f64) -> TurnFigures {
@@ -283,7 +284,7 @@ mod tests {
             .map(|point| (point.percent.round() as u64, point.cost))
             .collect();
         assert_eq!(found, [(50, Some(1.0)), (90, Some(2.5)), (10, Some(3.0))]);
-        let svg = draw("run <1>", &turns, iterations, &GuardConfig::default()).unwrap();
+        let svg = draw("run <1>", &turns, iterations, &Config::default().guard).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         for part in [
             "run &lt;1&gt;",
@@ -296,7 +297,10 @@ mod tests {
             assert!(svg.contains(part), "{part}");
         }
         assert_eq!(svg.matches("<polygon").count(), 2, "a tooth an iteration");
-        assert_eq!(draw("none", &[], iterations, &GuardConfig::default()), None);
+        assert_eq!(
+            draw("none", &[], iterations, &Config::default().guard),
+            None
+        );
     }
 
     #[test]

@@ -21,9 +21,22 @@ pub(super) struct Layer {
 ///
 /// The faults of all layers are reported together; the second of the pair holds the settings that were ignored.
 pub(super) fn merge(layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigErrors> {
+    merge_over(Config::default(), layers)
+}
+
+/// Returns the defaults: the file that is compiled in, laid over nothing.
+pub(super) fn defaults(written: Written) -> Result<Config, ConfigErrors> {
+    let layer = Layer {
+        written,
+        trusted: true,
+    };
+    merge_over(Config::empty(), vec![layer]).map(|(config, _)| config)
+}
+
+fn merge_over(base: Config, layers: Vec<Layer>) -> Result<(Config, Vec<Fault>), ConfigErrors> {
     let mut errors = ConfigErrors::default();
     let mut warnings = Vec::new();
-    let mut draft = PartialConfig::default();
+    let mut draft = PartialConfig::over(base);
     let mut origins = Origins::default();
     for layer in layers {
         let Written {

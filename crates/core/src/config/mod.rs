@@ -8,7 +8,8 @@
 //!
 //! No other module sees a half-checked value: percentages are ordered, durations are in
 //! range, zeros that mean "none" have become `None`, and the keymap has no conflict. The commented
-//! defaults are `config.toml` at the top of the repository ([`DEFAULT_TOML`]).
+//! defaults are `config.toml` at the top of the repository ([`DEFAULT_TOML`]), and stand nowhere else: the `Default` of a single
+//! table is empty, and the one to use is that of [`Config`].
 
 pub mod error;
 mod file;
@@ -17,7 +18,7 @@ mod merge;
 mod schema;
 mod units;
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::LazyLock, time::Duration};
 
 pub use file::nearest;
 pub use units::parse_duration;
@@ -26,11 +27,11 @@ use strum::{EnumString, VariantNames};
 
 use pitstop_base::keymap::Keymap;
 
-/// The commented default configuration; parsed, it equals [`Config::default`].
+/// The commented default configuration, of which [`Config::default`] is made.
 pub const DEFAULT_TOML: &str = include_str!("../../../../config.toml");
 
 /// Everything that can be set.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The hosted program.
     pub agent: AgentConfig,
@@ -68,8 +69,43 @@ pub struct Config {
     pub log: LogConfig,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        static DEFAULTS: LazyLock<Config> = LazyLock::new(|| {
+            let file = file::read("config.toml", DEFAULT_TOML);
+            merge::defaults(file).expect("a test reads the file that is compiled in")
+        });
+        DEFAULTS.clone()
+    }
+}
+
+impl Config {
+    /// Returns the configuration in which nothing is set yet.
+    fn empty() -> Self {
+        Self {
+            agent: AgentConfig::default(),
+            context: ContextConfig::default(),
+            guard: GuardConfig::default(),
+            handoff: HandoffConfig::default(),
+            reboot: RebootConfig::default(),
+            summary: SummaryConfig::default(),
+            autopilot: AutopilotConfig::default(),
+            session: SessionConfig::default(),
+            fleet: FleetConfig::default(),
+            hooks: HooksConfig::default(),
+            notify: NotifyConfig::default(),
+            api: ApiConfig::default(),
+            store: StoreConfig::default(),
+            keys: Keymap::default(),
+            ui: UiConfig::default(),
+            recording: RecordingConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
 /// `[agent]`: the hosted program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AgentConfig {
     /// The program: a name looked up in `PATH`, or a path. Never a shell line.
     pub command: String,
@@ -85,21 +121,8 @@ pub struct AgentConfig {
     pub tools: bool,
 }
 
-impl Default for AgentConfig {
-    fn default() -> Self {
-        Self {
-            command: "claude".to_owned(),
-            args: Vec::new(),
-            env: BTreeMap::new(),
-            todo_tools: true,
-            bridge: true,
-            tools: true,
-        }
-    }
-}
-
 /// `[context]`: the size of the context and its treatment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ContextConfig {
     /// The context window, in tokens; `None` to find it out.
     pub window: Option<u64>,
@@ -113,19 +136,6 @@ pub struct ContextConfig {
     pub checkpoint_at_commits: bool,
     /// True if a test run makes a checkpoint.
     pub checkpoint_at_tests: bool,
-}
-
-impl Default for ContextConfig {
-    fn default() -> Self {
-        Self {
-            window: None,
-            reserve: 20_000,
-            max_recent_messages: 10,
-            checkpoint_interval: Some(5),
-            checkpoint_at_commits: true,
-            checkpoint_at_tests: true,
-        }
-    }
 }
 
 /// A named set of thresholds.
@@ -169,7 +179,7 @@ impl Preset {
 }
 
 /// `[guard]`: the lines at which Pitstop warns and reboots. `notice < warn < compact <= force_at`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuardConfig {
     /// The notice line, in percent of the usable window: up to here all is healthy.
     pub notice: u8,
@@ -219,28 +229,8 @@ pub enum Unanswered {
     Handoff,
 }
 
-impl Default for GuardConfig {
-    fn default() -> Self {
-        let [notice, warn, compact] = Preset::default().percents();
-        let [notice_tokens, warn_tokens, compact_tokens] = Preset::default().caps();
-        Self {
-            notice,
-            warn,
-            compact,
-            force_at: 97,
-            notice_tokens,
-            warn_tokens,
-            compact_tokens,
-            replace_compaction: false,
-            answer_within: Duration::from_secs(120),
-            unanswered: Unanswered::default(),
-            cold_cache: ColdCache::default(),
-        }
-    }
-}
-
 /// `[handoff]`: the handoff for the next session.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HandoffConfig {
     /// True if a handoff is written at all; without it a fresh session starts empty.
     pub generate_handoff: bool,
@@ -256,20 +246,6 @@ pub struct HandoffConfig {
     pub recent_activity: RecentActivity,
     /// True if the outcome of the tests goes in.
     pub include_test_state: bool,
-}
-
-impl Default for HandoffConfig {
-    fn default() -> Self {
-        Self {
-            generate_handoff: true,
-            max_state_size: 50_000,
-            include_files: Vec::new(),
-            include_git_history: true,
-            git_history_count: 5,
-            recent_activity: RecentActivity::default(),
-            include_test_state: true,
-        }
-    }
 }
 
 /// The form in which the handoff gives the latest work.
@@ -331,7 +307,7 @@ pub enum RebootWay {
 }
 
 /// `[reboot]`: the course of a reboot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RebootConfig {
     /// The mode that decides that a reboot happens.
     pub mode: RebootMode,
@@ -365,30 +341,8 @@ pub struct RebootConfig {
     pub warmup_delay: Duration,
 }
 
-impl Default for RebootConfig {
-    fn default() -> Self {
-        Self {
-            mode: RebootMode::default(),
-            way: RebootWay::default(),
-            delivery: Delivery::default(),
-            auto_delay: Duration::from_secs(10),
-            typing_quiet: Duration::from_secs(3),
-            verify_timeout: Duration::from_secs(20),
-            interrupt_timeout: Duration::from_millis(500),
-            exit_timeout: Duration::from_secs(5),
-            hangup_timeout: Duration::from_secs(3),
-            terminate_timeout: Duration::from_secs(3),
-            max_reboots_per_hour: 20,
-            max_idle_sessions: 3,
-            turn_patience: Duration::from_mins(10),
-            warmup_prompt: None,
-            warmup_delay: Duration::from_secs(2),
-        }
-    }
-}
-
 /// `[summary]`: the summary in the handoff.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SummaryConfig {
     /// True if a model is asked for one; without it the summary is made from the transcript alone.
     pub generate_summaries: bool,
@@ -400,18 +354,6 @@ pub struct SummaryConfig {
     pub timeout: Duration,
     /// The largest cost of one summary, in US dollars.
     pub max_cost_usd: f64,
-}
-
-impl Default for SummaryConfig {
-    fn default() -> Self {
-        Self {
-            generate_summaries: true,
-            summary_allowed_tools: vec!["Read".to_owned()],
-            model: None,
-            timeout: Duration::from_secs(60),
-            max_cost_usd: 0.5,
-        }
-    }
 }
 
 /// `[session]`: the session and its terminals.
@@ -429,7 +371,7 @@ pub struct FleetConfig {
 }
 
 /// `[notify]`: the calls for a person, beside those of the terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotifyConfig {
     /// The command that is given each call.
     pub command: Option<String>,
@@ -439,17 +381,6 @@ pub struct NotifyConfig {
     pub template: String,
     /// The time that each of both may take.
     pub timeout: Duration,
-}
-
-impl Default for NotifyConfig {
-    fn default() -> Self {
-        Self {
-            command: None,
-            url: None,
-            template: "${what} (${project})".to_owned(),
-            timeout: Duration::from_secs(10),
-        }
-    }
 }
 
 /// Reports whether a text may name a host: it becomes an argument of ssh, where a leading dash would make it a flag, and a part of the
@@ -475,7 +406,7 @@ pub enum OnHangup {
 }
 
 /// `[loop]`: the caps and breakers of the unattended run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AutopilotConfig {
     /// The number of iterations after which the run ends; `None` for no cap.
     pub max_iterations: Option<u32>,
@@ -494,22 +425,8 @@ pub struct AutopilotConfig {
     pub same_message_limit: Option<u32>,
 }
 
-impl Default for AutopilotConfig {
-    fn default() -> Self {
-        Self {
-            max_iterations: Some(50),
-            max_cost_usd: Some(25.0),
-            max_time: Some(Duration::from_secs(8 * 3600)),
-            background_wait: Duration::from_secs(30 * 60),
-            same_command_limit: Some(5),
-            no_change_limit: Some(8),
-            same_message_limit: Some(4),
-        }
-    }
-}
-
 /// `[hooks]`: the user's own commands around a reboot.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HooksConfig {
     /// The command run by `sh -c` before a reboot; its failure blocks it.
     pub pre_reboot: Option<String>,
@@ -517,16 +434,6 @@ pub struct HooksConfig {
     pub post_reboot: Option<String>,
     /// The time that each command may take.
     pub timeout: Duration,
-}
-
-impl Default for HooksConfig {
-    fn default() -> Self {
-        Self {
-            pre_reboot: None,
-            post_reboot: None,
-            timeout: Duration::from_secs(30),
-        }
-    }
 }
 
 /// `[api]`: the endpoint for scripts and people elsewhere.
@@ -599,7 +506,7 @@ pub enum Notifications {
 }
 
 /// `[ui]`: the looks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UiConfig {
     /// The colours.
     pub theme: ThemeName,
@@ -617,22 +524,8 @@ pub struct UiConfig {
     pub offer_past: bool,
 }
 
-impl Default for UiConfig {
-    fn default() -> Self {
-        Self {
-            theme: ThemeName::default(),
-            scrollback_lines: 10_000,
-            keep_scrollback: false,
-            panel_width: None,
-            clipboard: ClipboardPolicy::default(),
-            notifications: Notifications::default(),
-            offer_past: true,
-        }
-    }
-}
-
 /// `[recording]`: the recording of the pane's output.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordingConfig {
     /// True if output is recorded.
     pub enabled: bool,
@@ -640,16 +533,6 @@ pub struct RecordingConfig {
     pub record_input: bool,
     /// The largest recording of one run, in bytes.
     pub max_size: u64,
-}
-
-impl Default for RecordingConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            record_input: false,
-            max_size: 64 * 1024 * 1024,
-        }
-    }
 }
 
 /// The amount that is logged.
@@ -670,19 +553,10 @@ pub enum LogLevel {
 }
 
 /// `[log]`: the log file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogConfig {
     /// The level of the log.
     pub level: LogLevel,
     /// The number of daily files that are kept.
     pub keep_days: u32,
-}
-
-impl Default for LogConfig {
-    fn default() -> Self {
-        Self {
-            level: LogLevel::default(),
-            keep_days: 7,
-        }
-    }
 }

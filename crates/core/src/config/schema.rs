@@ -25,7 +25,7 @@ use super::{
 use pitstop_base::keymap::{Action, Chord, Trigger};
 
 /// The settings while layers are laid over each other, before they are checked as a whole.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct PartialConfig {
     pub config: Config,
     /// Notice, warn and compact as far as they are set by number: these win over any preset.
@@ -36,6 +36,20 @@ pub(super) struct PartialConfig {
     pub preset: Preset,
     pub prefix: Option<Chord>,
     pub triggers: Vec<(Action, Vec<Trigger>)>,
+}
+
+impl PartialConfig {
+    /// Returns a configuration that nothing has been laid over yet.
+    pub const fn over(config: Config) -> Self {
+        Self {
+            config,
+            percents: [None; 3],
+            caps: [None; 3],
+            preset: Preset::Default,
+            prefix: None,
+            triggers: Vec::new(),
+        }
+    }
 }
 
 /// One key of the config language.
