@@ -20,7 +20,7 @@ use pitstop_base::{
 use pitstop_handoff::breakpoint::git;
 
 /// The time after a command's end during which its output is still read.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+pub(super) const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// The number of bytes of a user command's output that are kept at most; the rest is read and dropped.
 const SAID_CAP: usize = 64 * 1024;

@@ -1,26 +1,31 @@
 //! The side process: its pipes, its time and its end.
 
 use std::{
+    cell::Cell,
     io,
-    os::{
-        fd::{AsFd as _, BorrowedFd, OwnedFd},
-        unix::process::ExitStatusExt as _,
-    },
+    os::unix::process::ExitStatusExt as _,
     process::{Child, Command, ExitStatus},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    fs::{OFlags, fcntl_setfl},
     io::Errno,
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    process::{ChildStderr, ChildStdin, ChildStdout},
 };
 
 use pitstop_base::process;
 use pitstop_core::lineage::ProcessStamp;
-use pitstop_handoff::summary::{Ended, Ran};
+use pitstop_handoff::{
+    breakpoint::git,
+    summary::{Ended, Ran},
+};
+
+use crate::runtime::user_command::LAST_WORDS;
 
 /// The number of bytes of the client's standard output that are kept at most; one that prints more is ended.
 pub(super) const OUTPUT_CAP: usize = 4 * 1024 * 1024;
@@ -28,11 +33,8 @@ pub(super) const OUTPUT_CAP: usize = 4 * 1024 * 1024;
 /// The number of bytes of its standard error that are kept at most; more is read and dropped.
 const COMPLAINT_CAP: usize = 16 * 1024;
 
-/// The time between two checks of the process while its pipes are quiet.
-const TICK: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 50_000_000,
-};
+/// The time between two checks of the process.
+const TICK: Duration = Duration::from_millis(50);
 
 /// The time after SIGTERM at which the group is killed. The client ends within 50 ms of it (measured).
 const GRACE: Duration = Duration::from_secs(1);
@@ -50,22 +52,24 @@ pub(super) fn ask_client(
     stop: &AtomicBool,
     started: impl Fn(&ProcessStamp),
 ) -> (Ran, Option<ProcessStamp>) {
-    let began = Instant::now();
-    let failed = |why: String| Ran {
-        ended: Ended::NotStarted(why),
+    let mut ran = Ran {
+        ended: Ended::Cancelled,
         stdout: Vec::new(),
         stderr: Vec::new(),
         took: Duration::ZERO,
     };
+    let began = Instant::now();
     let mut child = match ask.command.spawn() {
         Ok(child) => child,
-        Err(error) => return (failed(error.to_string()), None),
+        Err(error) => {
+            ran.ended = Ended::NotStarted(error.to_string());
+            return (ran, None);
+        }
     };
     let stamp = process::stamp(child.id());
     if let Some(stamp) = &stamp {
         started(stamp);
     }
-    let pipes = Pipes::of(&mut child);
     let mut side = Side {
         pid: Pid::from_child(&child),
         began,
@@ -74,26 +78,18 @@ pub(super) fn ask_client(
         killed: false,
         why: None,
     };
-    let (stdout, stderr) = match pipes {
-        Ok(mut pipes) => {
-            pipes.serve(prompt, &mut side, stop);
-            (pipes.printed, pipes.complained)
-        }
-        Err(error) => {
-            side.signal(Signal::KILL);
-            side.why = Some(Ended::NotStarted(error.to_string()));
-            (Vec::new(), Vec::new())
-        }
-    };
-    // What is left of its group goes with it; the leader, dead or dying, still holds the number.
-    side.signal(Signal::KILL);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let served = runtime
+        .and_then(|runtime| runtime.block_on(side.serve(&mut child, prompt, stop, &mut ran)));
+    if let Err(error) = served {
+        side.signal(Signal::KILL);
+        side.why = Some(Ended::NotStarted(error.to_string()));
+    }
     let status = child.wait();
-    let ran = Ran {
-        ended: side.why.unwrap_or_else(|| Ended::Exited(how(status.ok()))),
-        stdout,
-        stderr,
-        took: began.elapsed(),
-    };
+    ran.ended = side.why.unwrap_or_else(|| Ended::Exited(how(status.ok())));
+    ran.took = began.elapsed();
     (ran, stamp)
 }
 
@@ -154,102 +150,61 @@ impl Side {
             Ok(None) | Err(Errno::INTR)
         )
     }
-}
 
-/// The three pipes, none of which may block us.
-struct Pipes {
-    stdin: Option<OwnedFd>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
-    printed: Vec<u8>,
-    complained: Vec<u8>,
-}
-
-impl Pipes {
-    fn of(child: &mut Child) -> io::Result<Self> {
-        let pipes = Self {
-            stdin: child.stdin.take().map(OwnedFd::from),
-            stdout: child.stdout.take().map(OwnedFd::from),
-            stderr: child.stderr.take().map(OwnedFd::from),
-            printed: Vec::new(),
-            complained: Vec::new(),
+    /// Writes the prompt and takes the output until the process is dead; what is left of its group goes with it.
+    async fn serve(
+        &mut self,
+        child: &mut Child,
+        prompt: &[u8],
+        stop: &AtomicBool,
+        ran: &mut Ran,
+    ) -> io::Result<()> {
+        let stdin = child.stdin.take().map(ChildStdin::from_std).transpose()?;
+        let stdout = child.stdout.take().map(ChildStdout::from_std).transpose()?;
+        let stderr = child.stderr.take().map(ChildStderr::from_std).transpose()?;
+        let (printed, complained) = (&mut ran.stdout, &mut ran.stderr);
+        let flooded = Cell::new(false);
+        // A process may refuse to read, and a pipe that cannot be read counts as one at its end.
+        let give = async {
+            if let Some(mut stdin) = stdin {
+                let _ = stdin.write_all(prompt).await;
+            }
         };
-        for pipe in [&pipes.stdin, &pipes.stdout, &pipes.stderr]
-            .into_iter()
-            .flatten()
-        {
-            fcntl_setfl(pipe, OFlags::NONBLOCK)?;
-        }
-        Ok(pipes)
-    }
-
-    /// Writes the prompt and takes the output, until the process is dead.
-    fn serve(&mut self, prompt: &[u8], side: &mut Side, stop: &AtomicBool) {
-        let mut unsent = prompt;
-        loop {
-            side.look_after(stop);
-            let dead = side.is_dead();
-            self.wait();
-            unsent = self.write(unsent);
-            drain(&mut self.stdout, &mut self.printed, OUTPUT_CAP + 1);
-            drain(&mut self.stderr, &mut self.complained, COMPLAINT_CAP);
-            if self.printed.len() > OUTPUT_CAP {
-                self.stdout = None;
-                side.end(Ended::Flooded);
+        let take = async {
+            if let Some(stdout) = stdout {
+                let _ = stdout
+                    .take(OUTPUT_CAP as u64 + 1)
+                    .read_to_end(printed)
+                    .await;
+                flooded.set(printed.len() > OUTPUT_CAP);
             }
-            // Its output before its death has been read by now.
-            if dead {
-                return;
+        };
+        let listen = async {
+            if let Some(stderr) = stderr {
+                let _ = git::read_all(stderr, complained, COMPLAINT_CAP).await;
+            }
+        };
+        let mut talk = std::pin::pin!(async { tokio::join!(give, take, listen) });
+        let mut talks = true;
+        while !self.is_dead() {
+            self.look_after(stop);
+            if flooded.get() {
+                self.end(Ended::Flooded);
+            }
+            tokio::select! {
+                _ = &mut talk, if talks => talks = false,
+                () = tokio::time::sleep(TICK) => {}
             }
         }
-    }
-
-    /// Waits until a pipe has something, or for a tick.
-    fn wait(&self) {
-        let reading = [&self.stdout, &self.stderr].into_iter().flatten();
-        let mut polled: Vec<PollFd<'_>> = reading
-            .map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
-            .collect();
-        let writing: Option<BorrowedFd<'_>> = self.stdin.as_ref().map(|pipe| pipe.as_fd());
-        polled.extend(writing.map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::OUT)));
-        // Interrupted or not: the next look shows it.
-        let _ = poll(&mut polled, Some(&TICK));
-    }
-
-    /// Writes more of the prompt, and closes the pipe after the last byte; returns what is left.
-    fn write<'a>(&mut self, mut unsent: &'a [u8]) -> &'a [u8] {
-        while let Some(pipe) = &self.stdin {
-            if unsent.is_empty() {
-                self.stdin = None;
-                break;
-            }
-            match rustix::io::write(pipe, unsent) {
-                Ok(count) => unsent = &unsent[count..],
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                // It does not want to read more.
-                Err(_) => self.stdin = None,
-            }
+        // The leader, dead but not reaped, still holds the group's number.
+        self.signal(Signal::KILL);
+        if talks {
+            // A process that has left the group may hold the pipes open.
+            let _ = tokio::time::timeout(LAST_WORDS, talk).await;
         }
-        unsent
-    }
-}
-
-/// Reads the output that is there; bytes beyond `cap` are read and dropped. A pipe that is at its end is closed.
-fn drain(pipe: &mut Option<OwnedFd>, into: &mut Vec<u8>, cap: usize) {
-    let mut buffer = [0; 16 * 1024];
-    // A process that prints without end must not keep us here.
-    for _ in 0..64 {
-        let Some(open) = &*pipe else { return };
-        match rustix::io::read(open, &mut buffer) {
-            Ok(0) => *pipe = None,
-            Ok(count) => {
-                let room = cap.saturating_sub(into.len());
-                into.extend_from_slice(&buffer[..count.min(room)]);
-            }
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => return,
-            Err(_) => *pipe = None,
+        if flooded.get() {
+            self.end(Ended::Flooded);
         }
+        Ok(())
     }
 }
