@@ -4,10 +4,10 @@
 //! checked no other user can plant, swap or reach anything in it. That is why the socket's own mode may
 //! be set after the bind: there is no process but ours that could connect in between.
 
-use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::fs::{self, Metadata, Permissions};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::net::SocketAddrUnix;
@@ -15,6 +15,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use super::{ApiError, Stream};
 use crate::client;
+use pitstop_core::config::load::paths::ensure_private_dir;
 
 /// The longest path that the kernel accepts for a socket, in bytes without the closing NUL.
 const PATH_LIMIT: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
@@ -153,49 +154,16 @@ pub async fn bind_port(address: SocketAddr) -> Result<Listening, ApiError> {
     })
 }
 
-/// Creates `path` as a directory that only we can enter, or returns the reason why it is none; a wrong mode is never
-/// repaired, because the process that set it may have put something into the directory already.
+/// Makes `path` a directory that only we can enter, or returns the reason why it is none.
 pub(super) fn ensure_private_directory(path: &Path) -> Result<(), ApiError> {
-    let refuse = |found: String| ApiError::UnsafeDirectory {
-        path: path.to_owned(),
-        found,
-    };
-    let mut builder = DirBuilder::new();
-    builder.mode(0o700);
-    let mut made = builder.create(path);
-    // The one above may have been removed with it; it is the user's own too.
-    if made
-        .as_ref()
-        .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-        && let Some(above) = path.parent()
-    {
-        made = builder.create(above).and_then(|()| builder.create(path));
-    }
-    match made {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(ApiError::io("create", path)(error)),
-    }
-    let metadata = fs::symlink_metadata(path).map_err(ApiError::io("examine", path))?;
-    if metadata.is_symlink() {
-        return Err(refuse("it is a link".into()));
-    }
-    if !metadata.is_dir() {
-        return Err(refuse("it is a file".into()));
-    }
-    if metadata.uid() != our_uid() {
-        return Err(refuse(format!("user {} owns it", metadata.uid())));
-    }
-    if metadata.mode() & 0o077 != 0 {
-        return Err(refuse(format!(
-            "its mode is {:04o}",
-            metadata.mode() & 0o7777
-        )));
-    }
+    ensure_private_dir(path)?;
     let parent = path.parent().unwrap_or(Path::new("/"));
     let above = fs::metadata(parent).map_err(ApiError::io("examine", parent))?;
     match unsafe_parent(&above) {
-        Some(fault) => Err(refuse(format!("`{}` above it {fault}", parent.display()))),
+        Some(fault) => Err(ApiError::UnsafeDirectory {
+            path: parent.to_owned(),
+            fault,
+        }),
         None => Ok(()),
     }
 }
@@ -274,57 +242,14 @@ mod tests {
             .unwrap()
     }
 
-    fn refusal(path: &Path) -> String {
-        ensure_private_directory(path).unwrap_err().to_string()
-    }
-
     #[test]
-    fn a_missing_directory_is_made_private() {
-        let top = tempfile::tempdir().unwrap();
-        let dir = top.path().join("run");
-        ensure_private_directory(&dir).unwrap();
-        assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o7777, 0o700);
-        ensure_private_directory(&dir).unwrap();
-    }
-
-    #[test]
-    fn a_directory_others_could_use_is_refused_and_left_as_it_is() {
-        let top = tempfile::tempdir().unwrap();
-        let dir = top.path().join("run");
-        fs::create_dir(&dir).unwrap();
-        for mode in [0o777, 0o770, 0o701, 0o755] {
-            with_mode(&dir, mode);
-            assert!(
-                refusal(&dir).contains(&format!("mode is {mode:04o}")),
-                "{mode:o}"
-            );
-            assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o7777, mode);
-        }
-    }
-
-    #[test]
-    fn a_link_or_a_file_is_no_directory() {
-        let top = tempfile::tempdir().unwrap();
-        let (real, link, file) = (
-            top.path().join("real"),
-            top.path().join("link"),
-            top.path().join("file"),
-        );
-        fs::create_dir(&real).unwrap();
-        with_mode(&real, 0o700);
-        symlink(&real, &link).unwrap();
-        fs::write(&file, "").unwrap();
-        assert!(refusal(&link).contains("it is a link"));
-        assert!(refusal(&file).contains("it is a file"));
-    }
-
-    #[test]
-    fn a_directory_in_an_open_one_is_refused_unless_that_is_sticky() {
+    fn a_directory_that_its_group_can_swap_is_refused_unless_that_is_sticky() {
         let top = tempfile::tempdir().unwrap();
         let open = top.path().join("open");
         fs::create_dir(&open).unwrap();
-        with_mode(&open, 0o777);
-        assert!(refusal(&open.join("run")).contains("open to others (mode 0777)"));
+        with_mode(&open, 0o770);
+        let refusal = ensure_private_directory(&open.join("run")).unwrap_err();
+        assert!(refusal.to_string().contains("open to others (mode 0770)"));
         with_mode(&open, 0o1777);
         ensure_private_directory(&open.join("run")).unwrap();
     }

@@ -67,6 +67,7 @@ pub use tls::Tls;
 
 use pitstop_core::api::metrics::HookTimes;
 use pitstop_core::api::wire::{Reply, Request};
+use pitstop_core::config::load::paths::DirError;
 
 /// The longest body, in bytes: the largest hook payloads seen are a file's text, and our own hook client
 /// cuts longer ones to exactly this length.
@@ -139,13 +140,16 @@ pub enum ApiError {
         /// The length of the path, in bytes.
         found: usize,
     },
-    /// The directory is not one to which only we can write.
-    #[error("`{path}` must be a directory of our own with mode 0700, but {found}")]
+    /// The directory is not one that only we can enter.
+    #[error(transparent)]
+    Directory(#[from] DirError),
+    /// Others can swap what is in the directory above it.
+    #[error("expected `{path}` to keep our directory in its place, but it {fault}")]
     UnsafeDirectory {
-        /// The directory.
+        /// The directory above.
         path: PathBuf,
-        /// A description of the unsafe state that was found.
-        found: String,
+        /// Its fault.
+        fault: String,
     },
     /// The path is occupied by something other than a socket of ours.
     #[error("expected no file or an old socket at `{path}`, but found {found}")]
