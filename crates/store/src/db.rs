@@ -182,11 +182,7 @@ impl From<sqlx::Error> for DbError {
             | sqlx::Error::BeginFailed => return Self::Unavailable(error.to_string()),
             _ => return Self::Refused(error.to_string()),
         };
-        match code_kind(&code) {
-            CodeKind::Unavailable => Self::Unavailable(reason),
-            CodeKind::Corrupt => Self::Corrupt(reason),
-            CodeKind::Refusal => Self::Refused(reason),
-        }
+        kind_of_code(&code)(reason)
     }
 }
 
@@ -196,16 +192,9 @@ impl From<FilesError> for DbError {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CodeKind {
-    Unavailable,
-    Corrupt,
-    Refusal,
-}
-
-/// Returns the meaning of an error code: five characters from Postgres, a number from `SQLite` whose low byte is
+/// Returns the kind of error that a code means: five characters from Postgres, a number from `SQLite` whose low byte is
 /// the primary code.
-fn code_kind(code: &str) -> CodeKind {
+fn kind_of_code(code: &str) -> fn(String) -> DbError {
     if code.len() == 5 && code.is_ascii() {
         // Connection, transaction rollback, insufficient resources, limits, operator intervention,
         // system error; wrong password and no such database, which an operator can mend.
@@ -213,17 +202,17 @@ fn code_kind(code: &str) -> CodeKind {
         // Read-only (a standby), a right that was taken away, lock not available, internal corruption reported by the server.
         const CODES: [&str; 5] = ["25006", "42501", "55P03", "XX001", "XX002"];
         return if CLASSES.contains(&&code[..2]) || CODES.contains(&code) {
-            CodeKind::Unavailable
+            DbError::Unavailable
         } else {
-            CodeKind::Refusal
+            DbError::Refused
         };
     }
     match code.parse::<i32>().map(|code| code & 0xff) {
         // CORRUPT, NOTADB.
-        Ok(11 | 26) => CodeKind::Corrupt,
+        Ok(11 | 26) => DbError::Corrupt,
         // PERM, BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH.
-        Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => CodeKind::Unavailable,
-        _ => CodeKind::Refusal,
+        Ok(3 | 5..=10 | 13 | 14 | 15 | 22 | 23) => DbError::Unavailable,
+        _ => DbError::Refused,
     }
 }
 
@@ -680,13 +669,19 @@ mod tests {
         for code in [
             "5", "6", "13", "10", "8", "14", "1034", "517", "08006", "57P01", "53100", "42501",
         ] {
-            assert_eq!(code_kind(code), CodeKind::Unavailable, "{code}");
+            let error = kind_of_code(code)(String::new());
+            assert!(
+                matches!(error, DbError::Unavailable(_)),
+                "{code}: {error:?}"
+            );
         }
         for code in ["11", "26", "267"] {
-            assert_eq!(code_kind(code), CodeKind::Corrupt, "{code}");
+            let error = kind_of_code(code)(String::new());
+            assert!(matches!(error, DbError::Corrupt(_)), "{code}: {error:?}");
         }
         for code in ["1", "787", "1555", "23505", "42P01", "", "x", "héé"] {
-            assert_eq!(code_kind(code), CodeKind::Refusal, "{code}");
+            let error = kind_of_code(code)(String::new());
+            assert!(matches!(error, DbError::Refused(_)), "{code}: {error:?}");
         }
     }
 
