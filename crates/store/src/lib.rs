@@ -34,7 +34,7 @@ mod writes;
 pub use self::{
     connection::{Opened, Store},
     error::{StoreError, StoreWarning, Written},
-    private_dir::{Edge, FilesError, PROJECT_DIR, PrivateDir, SCRATCHPAD, WriteStep, is_at},
+    private_dir::{FilesError, PROJECT_DIR, PrivateDir, SCRATCHPAD, is_at},
     records::{AgentRecord, Checkpoints, Health, HistoryOf, RunHistory, RunRecord, Saved},
     scratchpad_versions::VersionFile,
     target::{CrashPoint, FILE, PATIENCE, StoreOptions, StoreTarget},

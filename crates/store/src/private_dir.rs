@@ -31,7 +31,6 @@ pub use error::FilesError;
 pub(super) use error::io_error;
 use error::other_owner;
 use pitstop_base::private_file::{self, OpenError};
-pub use write::{Edge, WriteStep};
 
 /// The name of our directory within a project.
 pub const PROJECT_DIR: &str = ".pitstop";

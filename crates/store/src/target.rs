@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
+use super::StoreError;
 #[cfg(feature = "postgres")]
 use super::db;
-use super::{StoreError, private_dir::Edge};
 use pitstop_core::lineage::{LineageError, journal::Step};
 
 /// The database's file name in the state directory.
@@ -78,6 +78,15 @@ pub struct CrashPoint {
     pub step: Step,
     /// The side of that write: before it, or after it is durable.
     pub edge: Edge,
+}
+
+/// A side of the write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// It is about to be done.
+    Before,
+    /// It was done.
+    After,
 }
 
 impl FromStr for CrashPoint {

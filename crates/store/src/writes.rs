@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{
     AgentRecord, CrashPoint, RunHistory, RunRecord, StoreError, Written, connection::Store,
-    private_dir::Edge, rows::Write,
+    rows::Write, target::Edge,
 };
 use pitstop_core::lineage::{
     EndReason, Iteration, IterationId, ProcessStamp, Project, RunId,

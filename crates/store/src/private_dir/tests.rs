@@ -3,7 +3,7 @@ use std::{
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
 };
 
-use super::*;
+use super::{write::WriteStep, *};
 use crate::run_dir::{HANDOFF, META, RunDir, list_runs};
 use pitstop_core::lineage::{IterationId, RunId};
 
@@ -36,42 +36,39 @@ fn what_is_written_is_private_and_ignored_by_git() {
 }
 
 #[test]
-fn a_write_stopped_at_any_edge_leaves_the_old_file_or_the_new_one_whole() {
+fn a_write_stopped_after_any_step_leaves_the_old_file_or_the_new_one_whole() {
     use WriteStep::{Rename, SyncDirectory, SyncFile, WriteAside};
     let old = vec![b'o'; 100_000];
     let new = vec![b'n'; 90_000];
     for (name, exists) in [(META, true), ("scratchpad.md", true), (META, false)] {
         for step in [WriteAside, SyncFile, Rename, SyncDirectory] {
-            for edge in [Edge::Before, Edge::After] {
-                let project = tempfile::tempdir().unwrap();
-                let dir = PrivateDir::open_project(project.path()).unwrap();
-                if exists {
-                    dir.write_private(name, &old).unwrap();
-                }
-                let mut met = false;
-                let stopped = dir.write_watched(name, &new, &mut |at, side| {
-                    if (at, side) == (step, edge) {
-                        met = true;
-                        return Err(io::Error::other("stopped here"));
-                    }
-                    Ok(())
-                });
-                assert!(met && stopped.is_err());
-
-                let renamed = (step == Rename && edge == Edge::After) || step == SyncDirectory;
-                let expected = match (renamed, exists) {
-                    (true, _) => Some(&new),
-                    (false, true) => Some(&old),
-                    (false, false) => None,
-                };
-                let found = dir.read(name, 1 << 20).unwrap();
-                assert_eq!(found.as_ref(), expected, "{name} {edge:?} {step:?}");
-
-                dir.sweep_asides().unwrap();
-                dir.write_private(name, &new).unwrap();
-                assert_eq!(dir.read(name, 1 << 20).unwrap().as_ref(), Some(&new));
-                assert_eq!(dir.names().unwrap(), [".gitignore", name]);
+            let project = tempfile::tempdir().unwrap();
+            let dir = PrivateDir::open_project(project.path()).unwrap();
+            if exists {
+                dir.write_private(name, &old).unwrap();
             }
+            let mut met = false;
+            let stopped = dir.write_watched(name, &new, &mut |done| {
+                if done == step {
+                    met = true;
+                    return Err(io::Error::other("stopped here"));
+                }
+                Ok(())
+            });
+            assert!(met && stopped.is_err());
+
+            let expected = match (matches!(step, Rename | SyncDirectory), exists) {
+                (true, _) => Some(&new),
+                (false, true) => Some(&old),
+                (false, false) => None,
+            };
+            let found = dir.read(name, 1 << 20).unwrap();
+            assert_eq!(found.as_ref(), expected, "{name} {step:?}");
+
+            dir.sweep_asides().unwrap();
+            dir.write_private(name, &new).unwrap();
+            assert_eq!(dir.read(name, 1 << 20).unwrap().as_ref(), Some(&new));
+            assert_eq!(dir.names().unwrap(), [".gitignore", name]);
         }
     }
 }

@@ -21,7 +21,7 @@ const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The four steps of a private write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteStep {
+pub(super) enum WriteStep {
     /// The bytes go into a new file beside the old one.
     WriteAside,
     /// They reach the disk.
@@ -32,22 +32,13 @@ pub enum WriteStep {
     SyncDirectory,
 }
 
-/// A side of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edge {
-    /// It is about to be done.
-    Before,
-    /// It was done.
-    After,
-}
-
-/// A watcher that is called at the edges of a write; an error that it returns stops the write there.
-type Watch<'a> = &'a mut dyn FnMut(WriteStep, Edge) -> io::Result<()>;
+/// A watcher that is called after each step of a write; an error that it returns stops the write there.
+type Watch<'a> = &'a mut dyn FnMut(WriteStep) -> io::Result<()>;
 
 impl PrivateDir {
     /// Writes the state file `name`: a crash at any moment leaves the old file or the new, whole.
     pub fn write_private(&self, name: &str, bytes: &[u8]) -> Result<(), FilesError> {
-        self.write_watched(name, bytes, &mut |_, _| Ok(()))
+        self.write_watched(name, bytes, &mut |_| Ok(()))
     }
 
     /// Writes the file `name` for as long as a present process needs it: whole for every reader, but not synced. A file that
@@ -69,7 +60,7 @@ impl PrivateDir {
         self.write_private(name, redact::redact(text).as_bytes())
     }
 
-    /// Writes as [`PrivateDir::write_private`] does; `watch` is called at both edges of each step, and an error
+    /// Writes as [`PrivateDir::write_private`] does; `watch` is called after each step, and an error
     /// from it stops the write as a crash would, without cleaning up.
     pub(super) fn write_watched(
         &self,
@@ -81,29 +72,25 @@ impl PrivateDir {
         let aside = aside_name(name);
         let stopped = |error| io_error("write", &path, error);
 
-        watch(WriteStep::WriteAside, Edge::Before).map_err(stopped)?;
         let file = self
             .write_aside(&aside, bytes)
             .inspect_err(|_| self.remove_aside(&aside))?;
-        watch(WriteStep::WriteAside, Edge::After).map_err(stopped)?;
+        watch(WriteStep::WriteAside).map_err(stopped)?;
 
-        watch(WriteStep::SyncFile, Edge::Before).map_err(stopped)?;
         hold_sync();
         file.sync_all()
             .map_err(|error| io_error("sync", &path, error))
             .inspect_err(|_| self.remove_aside(&aside))?;
-        watch(WriteStep::SyncFile, Edge::After).map_err(stopped)?;
+        watch(WriteStep::SyncFile).map_err(stopped)?;
 
-        watch(WriteStep::Rename, Edge::Before).map_err(stopped)?;
         rustix::fs::renameat(&self.handle, &aside, &self.handle, name)
             .map_err(|error| io_error("replace", &path, error))
             .inspect_err(|_| self.remove_aside(&aside))?;
-        watch(WriteStep::Rename, Edge::After).map_err(stopped)?;
+        watch(WriteStep::Rename).map_err(stopped)?;
 
-        watch(WriteStep::SyncDirectory, Edge::Before).map_err(stopped)?;
         hold_sync();
         rustix::fs::fsync(&self.handle).map_err(|error| io_error("sync", &self.path, error))?;
-        watch(WriteStep::SyncDirectory, Edge::After).map_err(stopped)
+        watch(WriteStep::SyncDirectory).map_err(stopped)
     }
 
     fn write_aside(&self, aside: &str, bytes: &[u8]) -> Result<File, FilesError> {
