@@ -259,67 +259,50 @@ fn mutation_1_a_torn_last_line_waits_for_its_end() {
     }
 }
 
-#[test]
-fn mutation_2_a_cut_in_mid_line_is_read_again() {
-    let session = Session::with(call(1) + &call(2));
-    let mut tail = session.tail();
-    tail.read_new(EVERYTHING).unwrap();
-    session.cut(call(1).len() as u64 + 30);
-    let report = tail.read_new(EVERYTHING).unwrap();
-    assert!(report.reset);
-    assert_eq!(used(&tail), Some(context(1)));
-    assert_as_fresh(&tail, &session);
-    // The client goes on behind the torn record, on its line.
-    session.append(call(3));
-    assert!(!tail.read_new(EVERYTHING).unwrap().reset);
-    assert_as_fresh(&tail, &session);
-}
+type Mutation = fn(&Session);
 
 #[test]
-fn mutation_3_a_cut_to_nothing_takes_the_figure_back() {
-    let session = Session::with(call(1));
-    let mut tail = session.tail();
-    tail.read_new(EVERYTHING).unwrap();
-    session.cut(0);
-    let report = tail.read_new(EVERYTHING).unwrap();
-    assert_eq!(
-        (report.reset, report.moved, used(&tail)),
-        (true, true, None)
-    );
-    assert_as_fresh(&tail, &session);
-}
-
-#[test]
-fn mutation_4_another_file_under_the_name_is_read_from_its_start() {
-    let session = Session::with(call(1) + &call(2));
-    let mut tail = session.tail();
-    tail.read_new(EVERYTHING).unwrap();
-    session.replace(call(7) + &call(8) + &call(9));
-    assert!(tail.read_new(EVERYTHING).unwrap().reset);
-    assert_eq!((used(&tail), tail.scan().calls()), (Some(context(9)), 3));
-    assert_as_fresh(&tail, &session);
-}
-
-#[test]
-fn mutation_5_shrunk_and_grown_past_the_offset_is_noticed() {
-    let session = Session::with(call(1) + &call(2));
-    let mut tail = session.tail();
-    tail.read_new(EVERYTHING).unwrap();
-    session.cut(call(1).len() as u64);
-    session.append(call(3) + &call(4) + &call(5));
-    assert!(tail.read_new(EVERYTHING).unwrap().reset);
-    assert_eq!(tail.scan().calls(), 4);
-    assert_as_fresh(&tail, &session);
-}
-
-#[test]
-fn mutation_6_copied_and_truncated_in_place_is_noticed() {
-    let session = Session::with(call(1) + &call(2));
-    let mut tail = session.tail();
-    tail.read_new(EVERYTHING).unwrap();
-    session.rewrite(call(5) + &call(6) + &call(7));
-    assert!(tail.read_new(EVERYTHING).unwrap().reset);
-    assert_as_fresh(&tail, &session);
+fn mutations_2_to_6_of_what_was_read_are_noticed_and_read_again() {
+    let cases: [(&str, Mutation, Option<u64>); 5] = [
+        (
+            "cut in mid-line",
+            |session| session.cut(call(1).len() as u64 + 30),
+            Some(1),
+        ),
+        ("cut to nothing", |session| session.cut(0), None),
+        (
+            "another file under the name",
+            |session| session.replace(call(7) + &call(8) + &call(9)),
+            Some(9),
+        ),
+        (
+            "shrunk and grown past the offset",
+            |session| {
+                session.cut(call(1).len() as u64);
+                session.append(call(3) + &call(4) + &call(5));
+            },
+            Some(5),
+        ),
+        (
+            "copied and truncated in place",
+            |session| session.rewrite(call(5) + &call(6) + &call(7)),
+            Some(7),
+        ),
+    ];
+    for (name, change, last) in cases {
+        let session = Session::with(call(1) + &call(2));
+        let mut tail = session.tail();
+        tail.read_new(EVERYTHING).unwrap();
+        change(&session);
+        let report = tail.read_new(EVERYTHING).unwrap();
+        assert!(report.reset && report.moved, "{name}: {report:?}");
+        assert_eq!(used(&tail), last.map(context), "{name}");
+        assert_as_fresh(&tail, &session);
+        // The client goes on, behind a torn record on its line.
+        session.append(call(3));
+        assert!(!tail.read_new(EVERYTHING).unwrap().reset, "{name}");
+        assert_as_fresh(&tail, &session);
+    }
 }
 
 #[test]
