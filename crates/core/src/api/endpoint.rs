@@ -15,7 +15,6 @@ pub enum Right {
 
 impl Right {
     /// Returns the right's name, as in the `OpenAPI` description's security schemes.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -33,7 +32,6 @@ pub enum Method {
 
 impl Method {
     /// Returns the method as HTTP spells it.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -115,19 +113,16 @@ impl Endpoint {
     }
 
     /// Returns the path, with `{names}` for the variable parts.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         self.row().0
     }
 
     /// Returns the only method.
-    #[must_use]
     pub const fn method(self) -> Method {
         self.row().1
     }
 
     /// Returns the right that its use requires.
-    #[must_use]
     pub const fn right(self) -> Right {
         self.row().2
     }

@@ -57,7 +57,6 @@ impl ApiEventKind {
     pub const ALL: &[Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// Returns the event's name in the stream.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -74,7 +73,6 @@ pub struct ApiEvent {
 
 impl ApiEvent {
     /// Returns the event as the stream carries it; without an id if it has no place of its own in the feed.
-    #[must_use]
     pub fn to_event(&self, id: Option<&str>) -> String {
         // JSON on one line holds no line break, so nothing in it can end the event or begin another.
         let id = id.map_or_else(String::new, |id| format!("id: {id}\n"));
@@ -104,14 +102,12 @@ impl Ring {
     }
 
     /// Returns the number of the newest event; 0 before the first.
-    #[must_use]
     pub const fn newest(&self) -> u64 {
         self.newest
     }
 
     /// Returns at most `limit` of the events after number `seen`, with their numbers; `None` if some of them are no longer kept,
     /// or if there never was such a number.
-    #[must_use]
     pub fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, ApiEvent)>> {
         let oldest = self.newest - self.kept.len() as u64;
         if seen < oldest || seen > self.newest {

@@ -112,7 +112,6 @@ fn escaped(text: &str) -> String {
 }
 
 /// Returns the whole text.
-#[must_use]
 pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
     let mut out = Exposition::default();
     out.family("info", "gauge", "Who is asked.");

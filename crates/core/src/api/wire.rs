@@ -116,7 +116,6 @@ pub enum Report {
 
 impl Report {
     /// Returns the environment that the reporter means, if it names one.
-    #[must_use]
     pub fn environment(&self) -> Option<&str> {
         match self {
             Self::Commit(body) => body.environment.as_deref(),
@@ -250,7 +249,6 @@ impl Control {
     ];
 
     /// Returns the order's name in URLs and on the command line.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::From(_, order) => order.name(),
@@ -259,7 +257,6 @@ impl Control {
     }
 
     /// Returns the order of that name, if that order needs no text.
-    #[must_use]
     pub fn plain(name: &str) -> Option<Self> {
         Self::PLAIN
             .iter()
@@ -296,13 +293,11 @@ pub enum AgentState {
 
 impl AgentState {
     /// Returns the state's word in JSON.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
     /// Returns the state's name for people.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -362,7 +357,6 @@ pub struct ErrorBody {
 /// Reports whether a text can be the name of a hook event: 1 to [`EVENT_NAME_LIMIT`] ASCII letters.
 ///
 /// The name goes into a URL path on the client's side, so nothing else may pass.
-#[must_use]
 pub fn is_event_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= EVENT_NAME_LIMIT
@@ -370,7 +364,6 @@ pub fn is_event_name(text: &str) -> bool {
 }
 
 /// Reports whether a text can be a commit's id: [`SHA_DIGITS`] hexadecimal digits.
-#[must_use]
 pub fn is_sha(text: &str) -> bool {
     SHA_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

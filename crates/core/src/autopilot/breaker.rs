@@ -58,7 +58,6 @@ pub enum Thrash {
 impl Thrash {
     /// Names the cause from the figures of the session that is full again: a fresh session's tokens, the handoff's,
     /// the largest growth within one turn, and the line.
-    #[must_use]
     pub fn of(
         base: Option<Tokens>,
         handoff: Option<Tokens>,
@@ -185,7 +184,6 @@ pub enum Trip {
 
 impl Trip {
     /// Returns the breaker's name for scripts.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         self.into()
     }
@@ -269,7 +267,6 @@ pub struct Breakers {
 
 impl Breakers {
     /// Creates breakers with these limits.
-    #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -365,7 +362,6 @@ fn shape(output: &str) -> String {
 }
 
 /// Returns the start of a text, in one line.
-#[must_use]
 pub fn excerpt(text: &str) -> String {
     let text = on_one_line(text);
     if text.chars().count() <= EVIDENCE {

@@ -49,7 +49,6 @@ impl fmt::Display for Cap {
 
 impl Caps {
     /// Returns the cap that ends the run now. The number of iterations does not end the last one: it may be used up.
-    #[must_use]
     pub fn reached(&self, spent: &Spent) -> Option<Cap> {
         let cost = self.max_cost_usd.filter(|most| spent.cost_usd >= *most);
         let time = self.max_time.filter(|most| spent.time >= *most);
@@ -57,7 +56,6 @@ impl Caps {
     }
 
     /// Returns the cap that forbids another iteration.
-    #[must_use]
     pub fn forbids_another(&self, spent: &Spent) -> Option<Cap> {
         let full = |most: &u32| spent.iterations >= u64::from(*most);
         let iterations = self.max_iterations.filter(full).map(Cap::Iterations);
@@ -66,7 +64,6 @@ impl Caps {
 }
 
 /// Formats a duration for people, in its two largest units: `40 s`, `3 min 20 s`, `2 h 5 min`.
-#[must_use]
 pub fn duration(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -176,14 +176,12 @@ fn counted(number: u64, thing: &str) -> String {
 
 impl RunEvent {
     /// Returns the figures of the event in words: what the line for people has behind its beginning.
-    #[must_use]
     pub fn figures(&self) -> String {
         let parts: Vec<String> = self.parts().into_iter().flatten().collect();
         parts.join(" · ")
     }
 
     /// Returns one line of JSON, the moment and the run in front.
-    #[must_use]
     pub fn json_line(&self, at: DateTime<Utc>, run: &str) -> String {
         #[derive(Serialize)]
         struct Line<'a> {
@@ -202,7 +200,6 @@ impl RunEvent {
     }
 
     /// Returns one line for people, the moment in front. Text that came from outside is made safe to show.
-    #[must_use]
     pub fn line(&self, at: DateTime<Utc>) -> String {
         let at = at.to_rfc3339_opts(SecondsFormat::Secs, true);
         clean::one_line(&format!("{at}  {self}")).into_owned()
@@ -326,7 +323,6 @@ fn time(seconds: u64) -> String {
 }
 
 /// Returns the first line of a text that is not blank, cut: it names a task or a message.
-#[must_use]
 pub fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
     let line = line.unwrap_or_default().trim_start_matches(['#', ' ']);

@@ -123,7 +123,6 @@ pub enum End {
 
 impl End {
     /// Returns the exit code.
-    #[must_use]
     pub const fn code(&self) -> i32 {
         match self {
             Self::StopPhrase => exit::OK,
@@ -135,7 +134,6 @@ impl End {
     }
 
     /// Returns the reason why the last iteration ended, in the words of its record.
-    #[must_use]
     pub const fn reason(&self) -> EndReason {
         match self {
             Self::StopPhrase => EndReason::StopPhraseFound,
@@ -214,7 +212,6 @@ pub struct Autopilot {
 
 impl Autopilot {
     /// Creates a run that begins now.
-    #[must_use]
     pub fn new(plan: Plan, now: At) -> Self {
         Self {
             breakers: Breakers::new(plan.limits),
@@ -236,26 +233,22 @@ impl Autopilot {
     }
 
     /// Returns the time that the run has taken.
-    #[must_use]
     pub fn time(&self, now: At) -> Duration {
         self.worked + now.since(self.began)
     }
 
     /// Returns the time left until the cap on its time, if there is one.
-    #[must_use]
     pub fn time_left(&self, now: At) -> Option<Duration> {
         let most = self.plan.caps.max_time?;
         Some(most.saturating_sub(self.time(now)))
     }
 
     /// Reports whether the run is over.
-    #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Ended(_))
     }
 
     /// Reports whether the run waits for a person: paused or tripped.
-    #[must_use]
     pub const fn is_held(&self) -> bool {
         self.paused_by.is_some() || matches!(self.phase, Phase::Tripped(_))
     }
@@ -299,7 +292,6 @@ impl Autopilot {
     }
 
     /// Returns the end of the run if the last message or a cap brings it.
-    #[must_use]
     pub fn ended(&self, spent: &Spent) -> Option<End> {
         let said = self.message.as_deref().unwrap_or_default();
         if stop_phrase::is_given(&self.plan.stop_phrase, said) {
@@ -396,7 +388,6 @@ impl Autopilot {
     }
 
     /// Returns how the run ended, once it is over.
-    #[must_use]
     pub fn end(&self) -> Option<RunEnd> {
         let Phase::Ended(end) = &self.phase else {
             return None;
@@ -459,7 +450,6 @@ impl Autopilot {
 }
 
 /// Reports whether a tool of this name changes files or to-dos.
-#[must_use]
 pub fn changes_work(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
         || tool.contains("Todo")

@@ -62,13 +62,11 @@ impl Patience {
     }
 
     /// Returns the number of turns that have failed in a row.
-    #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 
     /// Returns the number of deaths of the agent without a turn between them.
-    #[must_use]
     pub const fn deaths(&self) -> u32 {
         self.deaths
     }
@@ -118,7 +116,6 @@ fn doubled((first, longest): (Duration, Duration), times: u32) -> Duration {
 /// Returns the end of a usage limit from the message about it: `…|1795000000`, an RFC 3339 time, `in 2 h 5 min`,
 /// `resets 3pm (Europe/Berlin)`. A time of day without its zone is not used: the client may run in another zone than
 /// Pitstop.
-#[must_use]
 pub fn reset_in(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     let found = epoch(message)
         .or_else(|| rfc3339(message))

@@ -1,7 +1,6 @@
 //! The texts that the agent is sent in an autonomous run: at its start, when it stops, and after an interruption.
 
 /// Returns the first prompt: the task and how to end it.
-#[must_use]
 pub fn start(task: &str, stop_phrase: &str) -> String {
     fill(
         include_str!("../../../../assets/run/start.md"),
@@ -11,13 +10,11 @@ pub fn start(task: &str, stop_phrase: &str) -> String {
 }
 
 /// Returns the prompt for an agent that has stopped.
-#[must_use]
 pub fn go_on() -> String {
     fill(include_str!("../../../../assets/run/go-on.md"), "", "")
 }
 
 /// Returns the prompt for an agent whose task was changed meanwhile.
-#[must_use]
 pub fn changed(task: &str, stop_phrase: &str) -> String {
     fill(
         include_str!("../../../../assets/run/changed.md"),
@@ -28,14 +25,12 @@ pub fn changed(task: &str, stop_phrase: &str) -> String {
 
 /// Returns the prompt for an agent that was started again after it died. The task is given again: the session may have had
 /// nothing that could be resumed.
-#[must_use]
 pub fn again(task: &str, stop_phrase: &str) -> String {
     let again = fill(include_str!("../../../../assets/run/again.md"), "", "");
     format!("{again}\n\n{}", start(task, stop_phrase))
 }
 
 /// Returns the closing words of a handoff in an autonomous run, behind the usual ones.
-#[must_use]
 pub fn carry_on(stop_phrase: &str) -> String {
     fill(
         include_str!("../../../../assets/run/carry-on.md"),

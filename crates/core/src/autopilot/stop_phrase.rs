@@ -27,13 +27,11 @@ const QUOTES: [(char, char); 6] = [
 ];
 
 /// Reports whether the message gives the stop phrase in its own words.
-#[must_use]
 pub fn is_given(stop_phrase: &str, message: &str) -> bool {
     line(stop_phrase, message).is_some()
 }
 
 /// Returns the line of the message that gives the stop phrase.
-#[must_use]
 pub fn line<'a>(stop_phrase: &str, message: &'a str) -> Option<&'a str> {
     let stop_phrase = stop_phrase.trim();
     let mut lines = own_lines(message).filter(|_| !stop_phrase.is_empty());

@@ -55,7 +55,6 @@ pub struct Fault {
 
 impl Fault {
     /// Creates a fault that has no place in a text.
-    #[must_use]
     pub fn general(message: impl Into<String>, help: Option<String>) -> Self {
         Self {
             place: None,
@@ -65,7 +64,6 @@ impl Fault {
     }
 
     /// Returns the fault in one line: `FILE:LINE:COLUMN: message (help)`.
-    #[must_use]
     pub fn line(&self) -> String {
         let mut line = String::new();
         if let Some(place) = &self.place {
@@ -85,7 +83,6 @@ impl Fault {
     }
 
     /// Returns the fault over several lines with the excerpt and its caret, ending with a line end.
-    #[must_use]
     pub fn render(&self, severity: Severity, style: Style) -> String {
         let mut out = String::new();
         let (word, colour) = match severity {
@@ -170,7 +167,6 @@ pub struct ConfigErrors {
 
 impl ConfigErrors {
     /// Returns all faults with their excerpts, and their number.
-    #[must_use]
     pub fn render(&self, style: Style) -> String {
         let mut out = String::new();
         for fault in &self.faults {

@@ -506,7 +506,6 @@ fn did_you_mean(name: &str, known: impl Iterator<Item = &'static str>) -> Option
 }
 
 /// Returns the known name that is nearest to an unknown one, if one is near enough to be the one that was meant.
-#[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > MAX_NAME {
         return None;

@@ -157,7 +157,6 @@ pub enum Preset {
 
 impl Preset {
     /// Returns the preset's notice, warn and compact lines, in percent of the usable window.
-    #[must_use]
     pub const fn percents(self) -> [u8; 3] {
         match self {
             Self::Default | Self::Lean => [50, 70, 85],
@@ -167,7 +166,6 @@ impl Preset {
     }
 
     /// Returns the preset's absolute caps on the notice, warn and compact lines, in tokens.
-    #[must_use]
     pub const fn caps(self) -> [Option<u64>; 3] {
         match self {
             Self::Default => [Some(90_000), Some(126_000), Some(153_000)],
@@ -274,7 +272,6 @@ pub enum RebootMode {
 
 impl RebootMode {
     /// Returns the mode's name in the config, the footer and `status --json`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Manual => "manual",
@@ -385,7 +382,6 @@ pub struct NotifyConfig {
 
 /// Reports whether a text may name a host: it becomes an argument of ssh, where a leading dash would make it a flag, and a part of the
 /// name of a file.
-#[must_use]
 pub fn is_host(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '@');
     text.len() <= 200

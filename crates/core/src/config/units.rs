@@ -23,7 +23,6 @@ const SIZE_UNITS: [(&str, u64); 7] = [
 ];
 
 /// Reads `500ms`, `2s`, `4h`, `1h30m`; each unit at most once, from large to small. A bare `0` is a duration of zero.
-#[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);

@@ -118,20 +118,17 @@ impl Forecast {
     }
 
     /// Returns the turns, oldest first, for the sparkline.
-    #[must_use]
     pub fn turns(&self) -> impl ExactSizeIterator<Item = Turn> + '_ {
         self.turns.iter().copied()
     }
 
     /// Returns the first figure of the iteration: the load of a fresh session before any work. A resumed session reports
     /// nothing about that.
-    #[must_use]
     pub const fn base(&self) -> Option<Tokens> {
         if self.resumed { None } else { self.base }
     }
 
     /// Returns the growth per turn; `None` before three turns, because two points fit any line.
-    #[must_use]
     pub fn growth(&self) -> Option<Growth> {
         let pairs = self.turns.iter().zip(self.turns.iter().skip(1));
         let grown = pairs
@@ -161,7 +158,6 @@ impl Forecast {
     }
 
     /// Returns the range of turns left before `used` reaches `line`; `None` if growth is unknown or nil.
-    #[must_use]
     pub fn turns_left(&self, used: Tokens, line: Tokens) -> Option<RangeInclusive<u32>> {
         let growth = self.growth().filter(|growth| growth.high.0 > 0)?;
         let left = line.0.saturating_sub(used.0);
@@ -177,7 +173,6 @@ impl Forecast {
 
     /// Returns the same range if several turns fit, also of the newest's size, whether that runs or has ended; else turns
     /// are not the unit in which to count.
-    #[must_use]
     pub fn several_turns_left(&self, used: Tokens, line: Tokens) -> Option<RangeInclusive<u32>> {
         let newest = self.turns.back()?.used.0.saturating_sub(self.newest_from.0);
         let left = u128::from(line.0.saturating_sub(used.0));

@@ -105,14 +105,12 @@ pub struct Assessment {
 
 impl Assessment {
     /// Reports whether an unattended run interrupts the turn.
-    #[must_use]
     pub fn is_forced(&self) -> bool {
         self.used >= self.lines.at(Threshold::Force)
     }
 }
 
 /// Measures `used` against a window of this size, in tokens; the client itself acts at `client`, if that is known.
-#[must_use]
 pub fn assess(
     used: Tokens,
     window: Tokens,
@@ -221,7 +219,6 @@ pub enum ForecastUnit {
 
 impl Outlook {
     /// Returns the unit that fits; `None` while nothing is known.
-    #[must_use]
     pub fn unit(&self) -> Option<ForecastUnit> {
         let turns = self.turns_left.as_ref().map(|_| ForecastUnit::Turns);
         let minutes = self.minutes_left.map(|_| ForecastUnit::Minutes);
@@ -252,7 +249,6 @@ pub struct Guard {
 
 impl Guard {
     /// Makes a guard that has seen nothing yet.
-    #[must_use]
     pub fn new(settings: GuardSettings) -> Self {
         Self {
             evidence: WindowEvidence {
@@ -278,7 +274,6 @@ impl Guard {
     }
 
     /// Returns the settings in force.
-    #[must_use]
     pub const fn settings(&self) -> &GuardSettings {
         &self.settings
     }
@@ -308,7 +303,6 @@ impl Guard {
 
     /// Reports whether a figure can be that of the session: a damaged or odd report must not empty the gauge in the middle of a
     /// session, nor prove a larger window. An estimate may have any value.
-    #[must_use]
     pub fn can_be(&self, reading: &Reading) -> bool {
         let (used, known) = (reading.used, self.readings.best());
         let known = known.filter(|known| known.source != Source::Estimate);
@@ -398,31 +392,26 @@ impl Guard {
     }
 
     /// Returns the number of tokens from which on the client itself acts, if that is known.
-    #[must_use]
     pub const fn client_limit(&self) -> Option<Tokens> {
         self.client
     }
 
     /// Measures a figure of ours, in tokens, against the present window and lines.
-    #[must_use]
     pub fn assess(&self, used: Tokens) -> Assessment {
         assess(used, self.window(), &self.settings, self.client)
     }
 
     /// Returns the model's id, if any source has named it.
-    #[must_use]
     pub fn model_id(&self) -> Option<&str> {
         self.evidence.model.as_deref()
     }
 
     /// Returns the whole window according to the evidence, in tokens.
-    #[must_use]
     pub fn window(&self) -> Tokens {
         self.evidence.window()
     }
 
     /// Returns the figure that counts; `None` while there is no reading.
-    #[must_use]
     pub fn figure(&self, at: At) -> Option<Figure> {
         let best = self.readings.best()?;
         let assessment = self.assess(best.used);
@@ -444,13 +433,11 @@ impl Guard {
     }
 
     /// Returns the tokens of the client's last call, once the client reports no more.
-    #[must_use]
     pub fn last_used(&self) -> Option<Tokens> {
         Some(self.readings.last()?.used)
     }
 
     /// Returns the highest threshold that has fired and is not armed again yet.
-    #[must_use]
     pub const fn fired(&self) -> Option<Threshold> {
         self.fired
     }
@@ -480,13 +467,11 @@ impl Guard {
     }
 
     /// Returns the history of this iteration by turns.
-    #[must_use]
     pub const fn forecast(&self) -> &Forecast {
         &self.forecast
     }
 
     /// Returns the growth of the window and the work left before the compact line; `None` without a figure.
-    #[must_use]
     pub fn outlook(&self, at: At) -> Option<Outlook> {
         let figure = self.figure(at)?;
         let (used, line) = (figure.used, figure.lines.at(Threshold::Compact));

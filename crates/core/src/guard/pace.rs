@@ -124,7 +124,6 @@ impl Pace {
     }
 
     /// Returns the rate at which the window fills; `None` while too little is known or nothing grows.
-    #[must_use]
     pub fn rate(&self) -> Option<Rate> {
         if self.steps.len() < FEWEST {
             return None;
@@ -162,27 +161,23 @@ impl Pace {
 
 impl Rate {
     /// Returns the growth per minute of work; `None` where too little work was seen.
-    #[must_use]
     pub fn per_minute(&self) -> Option<Tokens> {
         let worked = self.known_work()?;
         Some(rounded(self.grown * 60_000 / worked))
     }
 
     /// Returns the growth per tool call; `None` where too few calls were seen.
-    #[must_use]
     pub fn per_call(&self) -> Option<Tokens> {
         Some(rounded(self.grown / self.known_calls()?))
     }
 
     /// Returns the number of minutes of work that add `left` tokens.
-    #[must_use]
     pub fn minutes_for(&self, left: Tokens) -> Option<u32> {
         let minutes = u128::from(left.0) * self.known_work()? / self.grown / 60_000;
         Some(u32::try_from(minutes).unwrap_or(u32::MAX))
     }
 
     /// Returns the number of tool calls that add `left` tokens.
-    #[must_use]
     pub fn calls_for(&self, left: Tokens) -> Option<u32> {
         let calls = u128::from(left.0) * self.known_calls()? / self.grown;
         Some(u32::try_from(calls).unwrap_or(u32::MAX))

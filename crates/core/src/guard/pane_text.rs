@@ -40,7 +40,6 @@ pub struct PaneText {
 
 impl PaneText {
     /// Returns the number of characters shown so far.
-    #[must_use]
     pub const fn characters(&self) -> u64 {
         self.characters
     }

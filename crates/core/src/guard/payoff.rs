@@ -59,7 +59,6 @@ pub struct Payoff {
 impl Payoff {
     /// Returns the number of calls after which a reboot now has saved what it costs, for the model of this id; `None` if it never
     /// does, or the model has no known price.
-    #[must_use]
     pub fn calls(&self, model: &str) -> Option<u32> {
         let [stays, fresh] = [self.used, self.after()].map(|prompt| find_price(model, prompt));
         self.calls_at(stays?, fresh?)

@@ -22,7 +22,6 @@ pub struct Price {
 
 impl Price {
     /// Returns what a call costs that writes to the cache for five minutes, in US dollars.
-    #[must_use]
     pub fn cost_usd(&self, usage: Usage) -> f64 {
         let parts = [
             (usage.input, self.input),
@@ -75,7 +74,6 @@ static PRICES: LazyLock<Option<PriceList>> =
 ///
 /// The id is that of the Claude API, as the client and the transcript name it: `claude-opus-4-8[1m]`,
 /// `claude-haiku-4-5-20251001`. Ids of clouds are not listed, because a cloud sets its own prices.
-#[must_use]
 pub fn find_price(model: &str, prompt: Tokens) -> Option<Price> {
     let row = PRICES.as_ref()?.models.get(bare_name(model))?;
     let long = row.long.as_ref().filter(|long| prompt > long.above);
@@ -83,7 +81,6 @@ pub fn find_price(model: &str, prompt: Tokens) -> Option<Price> {
 }
 
 /// Returns the day on which the price list was compared with its source.
-#[must_use]
 pub fn date_of_prices() -> &'static str {
     PRICES.as_ref().map_or("", |prices| &prices.date)
 }

@@ -49,7 +49,6 @@ pub struct Reading {
 }
 
 /// Estimates the tokens of a text from its length: four characters per token.
-#[must_use]
 pub const fn estimate(characters: u64) -> Tokens {
     Tokens(characters.div_ceil(4))
 }
@@ -102,13 +101,11 @@ impl Readings {
     }
 
     /// Returns the last reading of a source.
-    #[must_use]
     pub fn of(&self, source: Source) -> Option<Reading> {
         self.states[source as usize].map(|state| state.reading)
     }
 
     /// Returns the reading that counts.
-    #[must_use]
     pub fn best(&self) -> Option<Reading> {
         // The estimate is made from text and is always the newest: it never overrules a real figure.
         let real = [Source::Bridge, Source::StatusLine, Source::Transcript];
@@ -122,7 +119,6 @@ impl Readings {
 
     /// Returns the last figure of a client that reports no more. The better source may have missed the last call: its report
     /// comes a little later, and a client that has ended does not send it any more.
-    #[must_use]
     pub fn last(&self) -> Option<Reading> {
         let best = self.best()?;
         let transcript = self.of(Source::Transcript);
@@ -132,7 +128,6 @@ impl Readings {
     }
 
     /// Reports whether a source has been silent for more than twice its usual interval.
-    #[must_use]
     pub fn is_stale(&self, source: Source, at: At) -> bool {
         self.states[source as usize]
             .is_some_and(|state| at.since(state.reading.at) > state.usual * 2)
@@ -141,7 +136,6 @@ impl Readings {
     /// Returns the reading to compare with `best`, once both have had time to settle.
     ///
     /// Estimates are not compared: they are wrong by nature.
-    #[must_use]
     pub fn dissent(&self, best: Reading, at: At) -> Option<Reading> {
         let other = match best.source {
             Source::Bridge | Source::StatusLine => Source::Transcript,
@@ -185,14 +179,12 @@ impl WindowEvidence {
     }
 
     /// Returns the most tokens that can be in use: the window that the client reports is the limit.
-    #[must_use]
     pub fn most(&self) -> Tokens {
         let guessed = LARGE_WINDOW.max(self.user.unwrap_or_default());
         self.status_line.unwrap_or(guessed)
     }
 
     /// Returns the window by the user, else the status line, else the model, else the default; never less than was seen in use.
-    #[must_use]
     pub fn window(&self) -> Tokens {
         let assumed = self
             .user
@@ -231,7 +223,6 @@ const LARGE_FROM: [(&str, (u8, u8)); 3] = [("opus", (4, 7)), ("sonnet", (5, 0)),
 /// Returns the window of a model by its id, in tokens; `None` if the id is empty.
 ///
 /// The mark wins. Without it the family and its generation decide; dates and cloud prefixes around the name do not matter.
-#[must_use]
 pub fn window_of_model(id: &str) -> Option<Tokens> {
     if id.is_empty() {
         return None;

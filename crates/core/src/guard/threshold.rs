@@ -28,13 +28,11 @@ pub enum Level {
 
 impl Level {
     /// Returns the word shown beside the colour.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
     /// Returns the level's name for people: the last line passed.
-    #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Healthy => "ok",
@@ -85,7 +83,6 @@ impl Default for Thresholds {
 impl Thresholds {
     /// Creates thresholds from percents of the usable window and caps in tokens, both in the order of [`Threshold::ALL`]; the
     /// config module has checked that they rise.
-    #[must_use]
     pub const fn new(shares: [u8; 4], caps: [Option<Tokens>; 4]) -> Self {
         Self { shares, caps }
     }
@@ -94,7 +91,6 @@ impl Thresholds {
     ///
     /// If the client itself acts before the compact line, or so soon behind it that one turn reaches both, the lines are
     /// lowered: each becomes the same share of the tokens up to that point.
-    #[must_use]
     pub fn lines(&self, room: Room) -> Lines {
         let mut at = self.shares_of(room.usable, room.refusal);
         let client = room.client.filter(|client| client.0 > 0);
@@ -177,7 +173,6 @@ pub struct Room {
 
 impl Room {
     /// Creates the room of a window of this size with this usable part, in tokens.
-    #[must_use]
     pub fn new(window: Tokens, usable: Tokens, client: Option<Tokens>) -> Self {
         Self {
             usable,
@@ -200,38 +195,32 @@ pub struct Lines {
 
 impl Lines {
     /// Returns the position of a threshold.
-    #[must_use]
     pub const fn at(&self, threshold: Threshold) -> Tokens {
         self.at[threshold as usize]
     }
 
     /// Returns the number of tokens from which on a client without auto-compaction refuses prompts.
-    #[must_use]
     pub const fn refusal(&self) -> Tokens {
         self.refusal
     }
 
     /// Returns the number of tokens from which on the client itself acts, if that is known.
-    #[must_use]
     pub const fn client(&self) -> Option<Tokens> {
         self.client
     }
 
     /// Reports whether the lines were lowered because the client acts before them.
-    #[must_use]
     pub const fn are_lowered(&self) -> bool {
         self.lowered
     }
 
     /// Reports whether `used` is near the point at which the client itself acts: as near as the compact line may lie.
-    #[must_use]
     pub fn is_near_client(&self, used: Tokens) -> bool {
         self.client
             .is_some_and(|client| used.0 >= client.0 - margin(client))
     }
 
     /// Returns the highest threshold that `used` has reached.
-    #[must_use]
     pub fn reached(&self, used: Tokens) -> Option<Threshold> {
         Threshold::ALL
             .into_iter()
@@ -240,7 +229,6 @@ impl Lines {
     }
 
     /// Returns the level of `used`.
-    #[must_use]
     pub fn level(&self, used: Tokens) -> Level {
         match self.reached(used) {
             None => Level::Healthy,

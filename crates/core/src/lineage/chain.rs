@@ -28,7 +28,6 @@ pub struct Lineage {
 
 impl Lineage {
     /// Begins the chain of a new run.
-    #[must_use]
     pub const fn new(run: RunId) -> Self {
         Self {
             run,
@@ -38,7 +37,6 @@ impl Lineage {
 
     /// Returns the chain of a run whose supervisor is gone, as it was recorded: an iteration that was left open is closed
     /// as a crash at its `last_sign` of life. The time for which nothing ran after that belongs to none.
-    #[must_use]
     pub fn recorded(
         run: RunId,
         mut iterations: Vec<Iteration>,
@@ -52,7 +50,6 @@ impl Lineage {
     }
 
     /// Returns the time that the iterations that are over have taken.
-    #[must_use]
     pub fn worked(&self) -> Duration {
         let times = self.iterations.iter().filter_map(|one| {
             let time = one.ended_at?.signed_duration_since(one.started_at);
@@ -62,7 +59,6 @@ impl Lineage {
     }
 
     /// Returns the run that this chain belongs to.
-    #[must_use]
     pub const fn run(&self) -> &RunId {
         &self.run
     }
@@ -128,7 +124,6 @@ impl Lineage {
     }
 
     /// Returns the open iteration.
-    #[must_use]
     pub fn current(&self) -> Option<&Iteration> {
         self.iterations.last().filter(|last| last.is_open())
     }
@@ -139,7 +134,6 @@ impl Lineage {
     }
 
     /// Returns the iteration of that number.
-    #[must_use]
     pub fn get(&self, id: IterationId) -> Option<&Iteration> {
         let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;
         self.iterations.get(place)
@@ -167,7 +161,6 @@ impl Lineage {
     }
 
     /// Returns the newest iteration that ran in this session.
-    #[must_use]
     pub fn newest_in(&self, session: SessionId) -> Option<IterationId> {
         let mut newest_first = self.iterations.iter().rev();
         let found = newest_first.find(|one| one.session_id == Some(session));
@@ -175,13 +168,11 @@ impl Lineage {
     }
 
     /// Returns the iteration whose work `id` carries on.
-    #[must_use]
     pub fn parent(&self, id: IterationId) -> Option<&Iteration> {
         self.get(self.get(id)?.parent?)
     }
 
     /// Returns every iteration, oldest first.
-    #[must_use]
     pub fn iterations(&self) -> &[Iteration] {
         &self.iterations
     }

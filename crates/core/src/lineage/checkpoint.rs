@@ -24,7 +24,6 @@ pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Returns the name of an environment as one word of a shell's line, which stays one when it is shown: a directory's name may hold
 /// line breaks, and would be shown with other characters than it has.
-#[must_use]
 pub fn environment_word(environment: &str) -> String {
     if clean::one_line(environment) == environment {
         return shell_words::quote(environment).into_owned();
@@ -44,7 +43,6 @@ pub fn environment_word(environment: &str) -> String {
 }
 
 /// Returns the command that goes on from the newest checkpoint of an environment.
-#[must_use]
 pub fn restore_command(environment: &str) -> String {
     let word = environment_word(environment);
     // As an argument it would be taken for a flag.
@@ -145,7 +143,6 @@ pub struct Place {
 
 impl Place {
     /// Returns the place of work in this project, of which this was read from git.
-    #[must_use]
     pub fn of(project: &str, git: &GitState) -> Self {
         let GitState::Facts(facts) = git else {
             return Self {
@@ -164,7 +161,6 @@ impl Place {
     }
 
     /// Returns what is another here than in the place of before: ``written in `/a` on branch b at 0a1b2c3d; this is …``.
-    #[must_use]
     pub fn differs_from(&self, before: &Self) -> Option<String> {
         let moved = self.directory != before.directory;
         let describe = |place: &Self| {
@@ -226,7 +222,6 @@ pub enum CheckpointError {
 
 impl Checkpoint {
     /// Returns the checkpoint as one line of JSON with its format number.
-    #[must_use]
     pub fn to_json(&self) -> String {
         // The number comes first, so that it can be read without the rest.
         serde_json::json!({ "format": FORMAT, "checkpoint": self }).to_string()
@@ -242,25 +237,21 @@ impl Checkpoint {
     }
 
     /// Returns the facts from the caller of the auto-save that made this checkpoint, if one did.
-    #[must_use]
     pub fn auto_save(&self) -> Option<AutoSave> {
         serde_json::from_value(self.state.get(AUTO_SAVE)?.clone()).ok()
     }
 
     /// Returns the place in which the checkpoint was saved; none in those of older versions.
-    #[must_use]
     pub fn place(&self) -> Option<Place> {
         serde_json::from_value(self.state.get(PLACE)?.clone()).ok()
     }
 
     /// Returns the last failure before the checkpoint.
-    #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         serde_json::from_value(self.state.get(LAST_ERROR)?.clone()).ok()
     }
 
     /// Returns the progress of the work: `3 of 7 done`.
-    #[must_use]
     pub fn progress(&self) -> Option<String> {
         PreservedState::deserialize(&self.state).ok()?.progress()
     }

@@ -17,7 +17,6 @@ impl IterationId {
     pub const FIRST: Self = Self(NonZeroU64::MIN);
 
     /// Wraps a number that was read from elsewhere; returns `None` for 0, which numbers no iteration.
-    #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
             Some(number) => Some(Self(number)),
@@ -26,7 +25,6 @@ impl IterationId {
     }
 
     /// Returns the bare number, from 1.
-    #[must_use]
     pub const fn get(self) -> u64 {
         self.0.get()
     }
@@ -57,7 +55,6 @@ pub struct RunId(String);
 
 impl RunId {
     /// Makes the name of a run that started at `started`; `random` distinguishes it from others of the same second.
-    #[must_use]
     pub fn new(started: DateTime<Utc>, random: [u8; 3]) -> Self {
         let [a, b, c] = random;
         Self(format!(
@@ -67,13 +64,11 @@ impl RunId {
     }
 
     /// Returns the name as text.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Returns the time when the run began, to the second.
-    #[must_use]
     pub fn started(&self) -> DateTime<Utc> {
         let time = self.0.rsplit_once('-').map_or("", |(time, _)| time);
         NaiveDateTime::parse_from_str(time, RUN_ID_TIME)

@@ -136,7 +136,6 @@ pub struct Plan {
 }
 
 /// Decides what to do about `entry`, which was found unfinished, in the light of `evidence`.
-#[must_use]
 pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
     let recovery = decide(entry, evidence);
     // A finished entry has no information about leftover agents; those are found by the record of agents and ended.

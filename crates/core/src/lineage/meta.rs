@@ -38,7 +38,6 @@ pub struct Meta {
 
 impl Meta {
     /// Returns the text of the file: indented JSON with a final newline.
-    #[must_use]
     pub fn to_json(&self) -> String {
         format!("{:#}\n", json(self))
     }
@@ -58,7 +57,6 @@ pub struct RunEnd {
 
 impl RunEnd {
     /// Returns the end of a run whose supervisor died without notice, as the next start finds it.
-    #[must_use]
     pub fn crashed() -> Self {
         Self {
             reason: EndReason::Crash,
@@ -176,7 +174,6 @@ impl From<IterationRecord> for Iteration {
 
 impl Lineage {
     /// Returns the `meta.json` of this run, with its task and its end, as far as they are known.
-    #[must_use]
     pub fn meta(&self, task: Option<&str>, ended: Option<(DateTime<Utc>, RunEnd)>) -> Meta {
         let costs = self.iterations().iter().filter_map(|one| one.cost_usd);
         let (ended_at, end) = ended.unzip();
@@ -206,7 +203,6 @@ fn in_millionths(dollars: f64) -> f64 {
 /// # Panics
 ///
 /// Never for a record of this program: their keys are text and no value refuses to serialize.
-#[must_use]
 pub fn json(record: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(record).expect("plain records with text keys always become JSON")
 }

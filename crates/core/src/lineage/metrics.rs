@@ -40,7 +40,6 @@ words! {
 
 impl Outcome {
     /// Returns the outcome of a reboot that went from `before` to the final step `last`.
-    #[must_use]
     pub const fn of(before: Option<Step>, last: Step) -> Option<Self> {
         Some(match (last, before) {
             (Step::Done, _) => Self::Done,
@@ -57,7 +56,6 @@ impl Outcome {
 }
 
 /// Returns the figure of a reboot that is over; `before` is the step written before this one.
-#[must_use]
 pub fn of_reboot(before: Option<Step>, entry: &JournalEntry) -> Option<Metric> {
     let outcome = Outcome::of(before, entry.step)?;
     Some(Metric {
@@ -69,7 +67,6 @@ pub fn of_reboot(before: Option<Step>, entry: &JournalEntry) -> Option<Metric> {
 }
 
 /// Returns the figures of the reboot that began an iteration.
-#[must_use]
 pub fn of_transition(
     iteration: IterationId,
     record: &RebootRecord,
@@ -117,7 +114,6 @@ pub struct TurnFigures {
 }
 
 /// Returns the figures of a turn, for the store.
-#[must_use]
 pub fn of_turn(turn: &TurnFigures) -> Vec<Metric> {
     let figure = |name: &str, value: f64| Metric {
         iteration: Some(turn.iteration),
@@ -134,7 +130,6 @@ pub fn of_turn(turn: &TurnFigures) -> Vec<Metric> {
 }
 
 /// Returns the turns among the figures of a run, oldest first: figures of the same time form one turn.
-#[must_use]
 pub fn turns(figures: &[Metric]) -> Vec<TurnFigures> {
     let mut found: BTreeMap<(DateTime<Utc>, IterationId), [Option<f64>; 3]> = BTreeMap::new();
     for figure in figures {
@@ -174,20 +169,17 @@ pub struct Total {
 
 impl Total {
     /// Returns the cause and the outcome, if it counts reboots.
-    #[must_use]
     pub fn reboots(&self) -> Option<(Cause, Outcome)> {
         let (cause, outcome) = self.name.strip_prefix("reboot:")?.split_once(':')?;
         Some((cause.parse().ok()?, outcome.parse().ok()?))
     }
 
     /// Returns the step, if it measures one.
-    #[must_use]
     pub fn step(&self) -> Option<Step> {
         self.name.strip_prefix("step:")?.parse().ok()
     }
 
     /// Returns the mean.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         self.sum / self.count.max(1) as f64
     }

@@ -46,7 +46,6 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// Returns the word for scripts.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
@@ -91,7 +90,6 @@ const AROUND: usize = 120;
 impl PastSession {
     /// Returns the words around the first place of a text, whatever the case of its letters: in the handoff that it gave, the one
     /// that it was given, the summary or the task.
-    #[must_use]
     pub fn excerpt(&self, wanted: &str) -> Option<Excerpt> {
         fn handoff(entry: Option<&JournalEntry>) -> Option<&str> {
             entry.map(|one| one.handoff.as_str())
@@ -117,7 +115,6 @@ impl PastSession {
     }
 
     /// Returns the handoff that it gave; else its last checkpoint, else the handoff it was given; else its summary.
-    #[must_use]
     pub fn message(&self) -> Option<Message<'_>> {
         let is_said = |message: &Message<'_>| !message.text.trim().is_empty();
         let given = self.gave.as_ref().map(|entry| Message {
@@ -153,14 +150,12 @@ impl PastSession {
 }
 
 /// Returns the entry of the reboot that gave a session its handoff; `entries` may be of any reboots of a run.
-#[must_use]
 pub fn got(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
     let mut entries = entries.iter().filter(|entry| is_delivered(entry));
     entries.find(|entry| entry.new_session == Some(session))
 }
 
 /// Returns the entry of the reboot in which a session handed over; `entries` as in [`got`].
-#[must_use]
 pub fn gave(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
     let mut entries = entries.iter().filter(|entry| is_delivered(entry));
     entries.find(|entry| entry.old_session == Some(session))

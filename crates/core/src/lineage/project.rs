@@ -17,7 +17,6 @@ pub struct Project {
 
 impl Project {
     /// Names the project at the absolute `path` on the machine `host`.
-    #[must_use]
     pub fn new(path: &Path, host: &str) -> Self {
         Self {
             path: path.to_string_lossy().into_owned(),

@@ -45,7 +45,6 @@ words! {
 
 impl Cause {
     /// Returns the cause in a few words, for a list: they follow `began`.
-    #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
             Self::Key => "by key",
@@ -67,7 +66,6 @@ impl Cause {
     }
 
     /// Returns how the iteration before ended, in a few words for a list. Only a context that the client refused is called full.
-    #[must_use]
     pub const fn as_end(self) -> &'static str {
         match self {
             Self::Key => "rebooted by key",
@@ -86,7 +84,6 @@ impl Cause {
     }
 
     /// Returns the reason why an iteration began, as the end of a sentence.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Key => "rebooted by key",
@@ -156,7 +153,6 @@ words! {
 
 impl Step {
     /// Reports whether nothing is left to be done after this step.
-    #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
@@ -217,7 +213,6 @@ pub struct RebootRecord {
 
 impl RebootRecord {
     /// Returns the number of milliseconds that the whole transition took.
-    #[must_use]
     pub fn total_ms(&self) -> u64 {
         self.transition_time_ms
             .values()

@@ -12,7 +12,6 @@ macro_rules! words {
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
             /// Returns the word that this value is written as.
-            #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }

@@ -89,7 +89,6 @@ pub struct OrderReply {
 
 impl OrderReply {
     /// Creates the answer `accepted` with this message.
-    #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             status: "accepted".to_owned(),
@@ -158,7 +157,6 @@ pub const SAVE_LIST_LIMIT: usize = 50;
 pub const TAG_LIMIT: usize = 100;
 
 /// Reports whether a text can be a checkpoint's tag: letters and digits of any script, and `-_.:/`.
-#[must_use]
 pub fn is_tag(text: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "-_.:/".contains(c);
     (1..=TAG_LIMIT).contains(&text.chars().count()) && text.chars().all(plain)

@@ -23,7 +23,6 @@ pub struct FieldError {
 
 impl FieldError {
     /// Creates an error with the expected and the found value; the latter is shortened and made safe to show.
-    #[must_use]
     pub fn new(
         field: impl Into<String>,
         expected: impl Into<String>,
@@ -37,13 +36,11 @@ impl FieldError {
     }
 
     /// Creates an error as [`FieldError::new`] does, with the found text in quotes.
-    #[must_use]
     pub fn text(field: impl Into<String>, expected: impl Into<String>, found: &str) -> Self {
         Self::new(field, expected, format_args!("{found:?}"))
     }
 
     /// Creates an error as [`FieldError::new`] does, for a text of `found` bytes where at most `most` are allowed.
-    #[must_use]
     pub fn bytes(field: impl Into<String>, most: usize, found: usize) -> Self {
         let expected = format!("a text of at most {most} bytes");
         Self::new(field, expected, format_args!("{found} bytes"))

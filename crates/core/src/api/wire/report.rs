@@ -148,13 +148,11 @@ pub enum NeedKind {
 
 impl NeedKind {
     /// Returns the kind's word in JSON.
-    #[must_use]
     pub fn word(self) -> &'static str {
         self.into()
     }
 
     /// Reports whether the work stands still until a person acts.
-    #[must_use]
     pub const fn is_urgent(self) -> bool {
         !matches!(self, Self::Limit | Self::RunPaused | Self::RunOver)
     }

@@ -183,43 +183,36 @@ impl Paths {
     }
 
     /// Returns `$XDG_CONFIG_HOME/pitstop`: the files that the user writes.
-    #[must_use]
     pub fn config_dir(&self) -> &Path {
         &self.config
     }
 
     /// Returns the user's `config.toml`.
-    #[must_use]
     pub fn user_config(&self) -> PathBuf {
         self.config.join("config.toml")
     }
 
     /// Returns `$XDG_STATE_HOME/pitstop`: the files that Pitstop keeps.
-    #[must_use]
     pub fn state_dir(&self) -> &Path {
         &self.state
     }
 
     /// Returns the `SQLite` file with runs, checkpoints and the journal.
-    #[must_use]
     pub fn database(&self) -> PathBuf {
         self.state.join("pitstop.db")
     }
 
     /// Returns the record of trusted project files.
-    #[must_use]
     pub fn trust_record(&self) -> PathBuf {
         self.state.join("trusted")
     }
 
     /// Returns the directory of the log files.
-    #[must_use]
     pub fn log_dir(&self) -> PathBuf {
         self.state.join("log")
     }
 
     /// Returns the usual directory of sockets and tokens.
-    #[must_use]
     pub fn run_dir(&self) -> &Path {
         &self.run[0]
     }
@@ -230,7 +223,6 @@ impl Paths {
     }
 
     /// Returns the directory that is used where the state directory takes no files.
-    #[must_use]
     pub fn spare_dir(&self) -> &Path {
         &self.run[self.run.len() - 1]
     }
@@ -246,25 +238,21 @@ impl Paths {
     }
 
     /// Returns the project's directory itself.
-    #[must_use]
     pub fn project(&self) -> &Path {
         &self.project
     }
 
     /// Returns the project's `.pitstop`.
-    #[must_use]
     pub fn project_dir(&self) -> PathBuf {
         self.project.join(".pitstop")
     }
 
     /// Returns the project's `.pitstop/config.toml`.
-    #[must_use]
     pub fn project_config(&self) -> PathBuf {
         self.project_dir().join("config.toml")
     }
 
     /// Returns the files whose change is worth a reload, whether they exist or not.
-    #[must_use]
     pub fn watched(&self) -> [PathBuf; 3] {
         [
             self.user_config(),
