@@ -86,7 +86,7 @@ pub const READ_LIMIT: Duration = Duration::from_secs(5);
 const CONNECTION_LIMIT: Duration = Duration::from_secs(15);
 
 /// The most connections of one door at a time, out of the 1 024 descriptors that a process usually may have. Others wait in the
-/// kernel's queue, no longer than [`SENDING_LIMIT`] behind connections that send nothing.
+/// kernel's queue, no longer than `SENDING_LIMIT` behind connections that send nothing.
 pub const CONNECTION_COUNT: usize = 256;
 
 /// The longest time that a request may take to arrive while others wait for its place: a hook has this long for everything, and our
