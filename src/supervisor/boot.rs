@@ -306,8 +306,9 @@ async fn open_store(
     let found = recover::open_store(opened, &project, files, claim.at, instead, task, plan).await;
     warnings.extend(found.warnings);
     let store = found.store;
-    let unfinished = found.unfinished.as_ref().map(|entry| &entry.run);
-    let goes_on = unfinished.or(found.resumed.as_ref().map(|dead| &dead.run));
+    let unfinished = found.unfinished.as_ref();
+    let goes_on = unfinished.map(|entry| &entry.run);
+    let goes_on = goes_on.or(found.resumed.as_ref().map(|dead| &dead.run));
     let (run, lineage) = match goes_on {
         Some(run) => (
             run.clone(),
@@ -331,15 +332,12 @@ async fn open_store(
     if let Err(error) = store.begin_run(&record).await {
         warnings.push(chain(&error));
     }
-    let dead = found.resumed.as_ref();
-    let unfinished = found.unfinished.as_ref();
     let carried = carried(&store, start, plan, &project, unfinished, &lineage).await;
     let (carried_of, carried) = match carried {
         Ok(Some((session, carried))) => (Some(session), Ok(Some(carried))),
         Ok(None) => (None, Ok(None)),
         Err(why) => (None, Err(why)),
     };
-    let resumed = dead.and_then(|dead| dead.session);
     let store_writer = StoreWriter {
         store,
         state: claim.state.path().to_owned(),
@@ -356,7 +354,7 @@ async fn open_store(
         store_writer,
         lineage,
         unfinished: found.unfinished.map(Box::new),
-        resumed,
+        resumed: found.resumed.and_then(|dead| dead.session),
         worked,
         said: found.died.into_iter().collect(),
         carried,

@@ -57,9 +57,13 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Formats a number of things: `1 turn`, `3 turns`.
+/// Formats a number of things: `1 turn`, `3 turns`, `2 stashes`.
 pub fn count(number: usize, thing: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
+    let plural = match number {
+        1 => "",
+        _ if thing.ends_with("sh") => "es",
+        _ => "s",
+    };
     format!("{number} {thing}{plural}")
 }
 

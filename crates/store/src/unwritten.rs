@@ -69,34 +69,21 @@ mod tests {
     use std::path::Path;
 
     use chrono::DateTime;
-    use pitstop_core::lineage::{
-        EndReason, IterationId, Lineage, ProcessStamp, Project, RunId, checkpoint::Checkpoint,
-    };
+    use pitstop_core::lineage::{EndReason, IterationId, checkpoint::Checkpoint};
 
     use super::*;
-    use crate::{Checkpoints, HistoryOf, RunRecord, StoreOptions, StoreTarget, Written};
+    use crate::{
+        Checkpoints, HistoryOf, RunRecord, StoreOptions, StoreTarget, Written, writes::tests,
+    };
+
+    fn record() -> RunRecord {
+        tests::record("build a boat")
+    }
 
     async fn open(file: &Path) -> Store {
         let target = StoreTarget::Sqlite(file.to_owned());
         let store = Store::open(StoreOptions::new(target)).await;
         store.expect("a store").store
-    }
-
-    fn record() -> RunRecord {
-        RunRecord {
-            run: RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]),
-            project: Project::new(Path::new("/home/ada/tide"), "here"),
-            process: ProcessStamp {
-                pid: 1,
-                start_time: "1".to_owned(),
-            },
-            agent: "claude".to_owned(),
-            version: "1".to_owned(),
-            task: Some("build a boat".to_owned()),
-            started_at: DateTime::UNIX_EPOCH,
-            ended_at: None,
-            end_reason: None,
-        }
     }
 
     fn checkpoint() -> Checkpoint {
@@ -121,17 +108,18 @@ mod tests {
         std::fs::write(below, "in the way").expect("a file");
         let store = open(&below.join("p.db")).await;
         let record = record();
-        let mut lineage = Lineage::new(record.run.clone());
-        let at = DateTime::UNIX_EPOCH;
-        lineage.open(None, None, at).expect("an empty chain");
-        let iteration = lineage.get(IterationId::FIRST).expect("an iteration");
+        let iteration = tests::first_iteration(&record.run);
         let written = store.begin_run(&record).await;
         assert!(matches!(written, Ok(Written::Queued(_))), "{written:?}");
-        let written = store.put_iteration(&record.run, iteration).await;
+        let written = store.put_iteration(&record.run, &iteration).await;
         assert!(written.is_ok(), "{written:?}");
         let written = store.put_checkpoint(&record.project, &checkpoint()).await;
         assert!(written.is_ok(), "{written:?}");
-        store.end_run_later(&record.run, at, EndReason::StopPhraseFound);
+        store.end_run_later(
+            &record.run,
+            DateTime::UNIX_EPOCH,
+            EndReason::StopPhraseFound,
+        );
         assert_eq!(store.keep_waiting(dir).expect("a file"), 4);
         std::fs::remove_file(below).expect("it was there");
     }

@@ -196,7 +196,7 @@ impl Store {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
 
     use pitstop_core::lineage::{Lineage, ProcessStamp, Project};
@@ -211,7 +211,7 @@ mod tests {
         store.expect("a store").store
     }
 
-    fn record(task: &str) -> RunRecord {
+    pub fn record(task: &str) -> RunRecord {
         RunRecord {
             run: RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]),
             project: Project::new(Path::new("/home/ada/tide"), "here"),
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    fn first_iteration(run: &RunId) -> Iteration {
+    pub fn first_iteration(run: &RunId) -> Iteration {
         let mut lineage = Lineage::new(run.clone());
         lineage
             .open(None, None, DateTime::UNIX_EPOCH)

@@ -267,10 +267,7 @@ fn question(model: &Model) -> Option<Found> {
 fn asked_for(permission: &Permission) -> (&'static str, String) {
     let tool = permission.tool.clone();
     match tool.as_str() {
-        "AskUserQuestion" => {
-            let first = permission.question().unwrap_or(tool);
-            ("The agent asks you a question", first)
-        }
+        "AskUserQuestion" => ("The agent asks you a question", permission.subject()),
         "ExitPlanMode" => ("The agent asks you to approve its plan", tool),
         _ => ("The agent asks for a permission", tool),
     }

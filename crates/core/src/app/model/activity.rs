@@ -54,7 +54,7 @@ pub struct Permission {
 
 impl Permission {
     /// Returns the question that the client asks by way of a permission, if it is one, without secrets.
-    pub(in crate::app) fn question(&self) -> Option<String> {
+    fn question(&self) -> Option<String> {
         let input = (self.tool == "AskUserQuestion").then_some(&self.input)?;
         let input: Value = serde_json::from_str(input).ok()?;
         let question = input["questions"][0]["question"].as_str()?;

@@ -84,7 +84,7 @@ pub(super) fn logged_notes(directory: &Path, is_detached: bool) -> Vec<String> {
         .last()
         .and_then(|line| line.split_once('\t'));
     let stash = stash.map(|(_, what)| {
-        let count = format::count(stashes.lines().count(), "stash").replace("stashs", "stashes");
+        let count = format::count(stashes.lines().count(), "stash");
         format!("{count}, the last one: {what}")
     });
     let notes = name.into_iter().chain(stash);
