@@ -106,7 +106,8 @@ impl Plainly {
                 texts(record, &mut all);
             }
         }
-        joined(&all)
+        // A typed command is told as it was typed, without the tags between its name and its words.
+        joined(&all).replace("</command-name> <command-args>", " ")
     }
 }
 
