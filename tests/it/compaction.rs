@@ -43,12 +43,12 @@ fn deaf(launch: Launch) -> Launch {
     launch.behind(&format!("unset {VARIABLE}"))
 }
 
-/// Types a prompt and waits until its turn is over.
+/// Types a prompt and waits until its turn is over: by its last answer, as the state may be read before the turn is heard of.
 #[track_caller]
 fn turn(supervisor: &Supervisor, prompt: &str) {
-    let before = spoken(supervisor);
+    let before = answered(supervisor);
     supervisor.prompt(prompt);
-    supervisor.wait_until("the answer", || spoken(supervisor) > before, SOON);
+    supervisor.wait_until("the answer", || answered(supervisor) > before, SOON);
     supervisor.wait_for_status(|status| status["agent"]["state"] != "busy", SOON);
 }
 
@@ -63,9 +63,9 @@ fn lines_with(supervisor: &Supervisor, needle: &str) -> usize {
         .sum()
 }
 
-/// Answers so far.
-fn spoken(supervisor: &Supervisor) -> usize {
-    lines_with(supervisor, "\"type\":\"assistant\"")
+/// Answers so far that end a turn.
+fn answered(supervisor: &Supervisor) -> usize {
+    lines_with(supervisor, "\"stop_reason\":\"end_turn\"")
 }
 
 fn boundaries(supervisor: &Supervisor) -> usize {
