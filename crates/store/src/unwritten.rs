@@ -1,64 +1,52 @@
 //! The writes that a run leaves behind because the database was away: they are kept in a file of the project's, and the next run
-//! writes them.
+//! on this database writes them.
 //!
 //! Without them the next start would take an older session for the last one, and the run for one that died.
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Serialize};
-
 use super::{FilesError, PrivateDir, Store, rows::Write};
 use pitstop_base::redact;
-
-/// The file's name in the project's directory of the state directory.
-const FILE: &str = "unwritten.json";
+use pitstop_core::lineage::hash_name;
 
 /// The largest file that is read: the limit of what waits in memory, with room for escapes.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// The content of the file.
-#[derive(Serialize, Deserialize)]
-struct Unwritten<'a> {
-    /// The database that they are meant for.
-    place: String,
-    /// The writes, oldest first.
-    writes: Vec<Cow<'a, Write>>,
-}
-
 impl Store {
+    /// Returns the file's name in the project's directory of the state directory: each database has a file of its own, so that a run
+    /// on another one neither writes nor removes it.
+    fn unwritten_file(&self) -> String {
+        format!("unwritten-{}.json", hash_name(self.place().as_bytes()))
+    }
+
     /// Keeps the writes that wait in the file; returns their number. Without any the file is removed.
     pub fn keep_waiting(&self, dir: &PrivateDir) -> Result<usize, FilesError> {
-        let place = self.place();
+        let file = self.unwritten_file();
         let waiting = self.waiting();
-        let writes: Vec<_> = waiting.pending.writes().map(Cow::Borrowed).collect();
+        let writes: Vec<&Write> = waiting.pending.writes().collect();
         let count = writes.len();
-        let json = serde_json::to_string(&Unwritten { place, writes }).unwrap_or_default();
+        let json = serde_json::to_string(&writes).unwrap_or_default();
         drop(waiting);
         if count == 0 {
-            return dir.remove(FILE).map(|()| 0);
+            return dir.remove(&file).map(|()| 0);
         }
-        dir.write_private(FILE, redact::json(&json).as_bytes())?;
+        dir.write_private(&file, redact::json(&json).as_bytes())?;
         Ok(count)
     }
 
     /// Takes up what an earlier run has kept for this database. The file stays until it is written.
     pub async fn take_up(&self, dir: &PrivateDir) -> Result<(), FilesError> {
-        let Some(bytes) = dir.read(FILE, LIMIT)? else {
+        let file = self.unwritten_file();
+        let Some(bytes) = dir.read(&file, LIMIT)? else {
             return Ok(());
         };
-        let kept: Unwritten<'_> = match serde_json::from_slice(&bytes) {
-            Ok(kept) => kept,
+        let writes: Vec<Write> = match serde_json::from_slice(&bytes) {
+            Ok(writes) => writes,
             Err(error) => {
                 tracing::warn!(%error, "what waited for the database cannot be read");
                 return Ok(());
             }
         };
-        if kept.place != self.place() {
-            return Ok(());
-        }
-        let writes = kept.writes.into_iter().map(Cow::into_owned).collect();
         if self.write_late(writes).await {
-            dir.remove(FILE)?;
+            dir.remove(&file)?;
         }
         Ok(())
     }
@@ -84,6 +72,11 @@ mod tests {
         let target = StoreTarget::Sqlite(file.to_owned());
         let store = Store::open(StoreOptions::new(target)).await;
         store.expect("a store").store
+    }
+
+    fn kept(store: &Store, dir: &PrivateDir) -> Option<Vec<u8>> {
+        let file = store.unwritten_file();
+        dir.read(&file, LIMIT).expect("it can be read")
     }
 
     fn checkpoint() -> Checkpoint {
@@ -133,7 +126,7 @@ mod tests {
         let store = open(&below.join("p.db")).await;
         store.take_up(&dir).await.expect("it is read");
         assert_eq!(store.error(), None);
-        assert_eq!(dir.read(FILE, LIMIT).expect("it can be read"), None);
+        assert_eq!(kept(&store, &dir), None);
         store.close().await;
         let store = open(&below.join("p.db")).await;
         let of = HistoryOf::Project(record().project);
@@ -154,11 +147,15 @@ mod tests {
     async fn what_waits_for_another_database_is_left_for_that() {
         let state = tempfile::tempdir().expect("a directory");
         let dir = PrivateDir::open_beside(state.path(), "hash").expect("a directory");
-        ended_without_database(&state.path().join("below"), &dir).await;
+        let below = state.path().join("below");
+        ended_without_database(&below, &dir).await;
         let other = open(&state.path().join("other.db")).await;
         other.take_up(&dir).await.expect("it is read");
         let of = HistoryOf::Project(record().project);
         assert!(other.history(&of, 9).await.expect("a history").is_empty());
-        assert!(dir.read(FILE, LIMIT).expect("it can be read").is_some());
+        // The other one has nothing that waits.
+        assert_eq!(other.keep_waiting(&dir).expect("no file"), 0);
+        let first = open(&below.join("p.db")).await;
+        assert!(kept(&first, &dir).is_some());
     }
 }

@@ -27,7 +27,7 @@ pub use self::{
     ids::{IterationId, RunId},
     iteration::{EndReason, Iteration, TokenTotals},
     meta::{IterationRecord, Meta, RunEnd, json},
-    project::Project,
+    project::{Project, hash_name},
     reboot::{Cause, RebootRecord, TrimRecord, Way},
 };
 pub use pitstop_base::process::ProcessStamp;

@@ -20,10 +20,15 @@ impl Project {
     pub fn new(path: &Path, host: &str) -> Self {
         Self {
             path: path.to_string_lossy().into_owned(),
-            hash: format!("{:016x}", fnv1a(path.as_os_str().as_encoded_bytes())),
+            hash: hash_name(path.as_os_str().as_encoded_bytes()),
             host: host.to_owned(),
         }
     }
+}
+
+/// Returns a name for these bytes, of sixteen hex digits, that stays the same for good.
+pub fn hash_name(bytes: &[u8]) -> String {
+    format!("{:016x}", fnv1a(bytes))
 }
 
 /// Computes the FNV-1a hash of 64 bits: it must never change, so the standard library's unspecified hash is not used.
