@@ -11,6 +11,12 @@ use chrono::DateTime;
 use super::{Commit, OtherTree, parse::parse_id};
 use pitstop_base::{clean, format};
 
+/// The number of bytes at the end of a head's log that are read.
+const LOG_END: u64 = 8 * 1024;
+
+/// The same for the stashes, which are counted: enough for five thousand.
+const ALL_STASHES: u64 = 1024 * 1024;
+
 /// Returns the operation that is in progress, according to the files that git keeps for it in its directory.
 pub(super) fn operation_in(directory: &Path) -> Option<String> {
     const LONGEST: u64 = 256;
@@ -67,7 +73,7 @@ pub(super) fn operation_in(directory: &Path) -> Option<String> {
 
 /// Returns the name by which a detached head was checked out, if it has not moved since, and the stashes, from git's logs.
 pub(super) fn logged_notes(directory: &Path, is_detached: bool) -> Vec<String> {
-    let last = read_end(&directory.join("logs/HEAD")).unwrap_or_default();
+    let last = read_end(&directory.join("logs/HEAD"), LOG_END).unwrap_or_default();
     let last = last.trim_ascii_end().rsplit(|&byte| byte == b'\n').next();
     let name = last.and_then(|line| {
         let (_, moved) = str::from_utf8(line)
@@ -78,7 +84,8 @@ pub(super) fn logged_notes(directory: &Path, is_detached: bool) -> Vec<String> {
         (is_detached && !is_id).then(|| format!("checked out as {name}"))
     });
     let stashes = common_directory(directory).join("logs/refs/stash");
-    let stashes = String::from_utf8_lossy(&read_end(&stashes).unwrap_or_default()).into_owned();
+    let stashes = read_end(&stashes, ALL_STASHES).unwrap_or_default();
+    let stashes = String::from_utf8_lossy(&stashes);
     let stash = stashes
         .lines()
         .last()
@@ -135,7 +142,7 @@ fn other_tree((top, directory): (String, PathBuf)) -> OtherTree {
     let branch = head.trim_ascii_end().strip_prefix(b"ref: refs/heads/");
     // Where git keeps the branches in tables, this file names none.
     let branch = branch.map(clean::name).filter(|name| name != ".invalid");
-    let commits = read_end(&directory.join("logs/HEAD")).unwrap_or_default();
+    let commits = read_end(&directory.join("logs/HEAD"), LOG_END).unwrap_or_default();
     OtherTree {
         top,
         branch,
@@ -179,13 +186,12 @@ fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Reads the last 8 KiB of a file.
-fn read_end(path: &Path) -> Option<Vec<u8>> {
-    const MOST: u64 = 8 * 1024;
+/// Reads at most this many bytes of the end of a file.
+fn read_end(path: &Path, most: u64) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = std::fs::File::open(path).ok()?;
-    let from = file.metadata().ok()?.len().saturating_sub(MOST);
+    let from = file.metadata().ok()?.len().saturating_sub(most);
     io::Seek::seek(&mut file, io::SeekFrom::Start(from)).ok()?;
-    io::Read::read_to_end(&mut io::Read::take(file, MOST), &mut bytes).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, most), &mut bytes).ok()?;
     Some(bytes)
 }

@@ -210,6 +210,11 @@ fn what_git_has_begun_and_put_aside_is_told() {
             None,
             vec!["2 stashes, the last one: On main: half"],
         ),
+        (
+            vec![("logs/refs/stash", line("On main: half").repeat(400))],
+            None,
+            vec!["400 stashes, the last one: On main: half"],
+        ),
     ] {
         let place = tempfile::tempdir().unwrap();
         for (name, text) in &files {
