@@ -303,7 +303,7 @@ async fn open_store(
     if let Err(error) = opened.store.take_up(&claim.state).await {
         warnings.push(chain(&error));
     }
-    let found = recover::open_store(opened, &project, files, claim.at, instead, task, plan).await;
+    let found = recover::clean_up(opened, &project, files, claim.at, instead, task, plan).await;
     warnings.extend(found.warnings);
     let store = found.store;
     let unfinished = found.unfinished.as_ref();

@@ -39,9 +39,9 @@ pub(super) struct DeadRun {
     pub session: Option<SessionId>,
 }
 
-/// Takes the opened store for a run that begins at this time, and cleans up after supervisors that died. A reboot that one left is closed
+/// Cleans up after supervisors that died, in the opened store, for a run that begins at this time. A reboot that one left is closed
 /// with the outcome `instead`, if there is one. The newest of their runs goes on if it had the `task` that this one has.
-pub(super) async fn open_store(
+pub(super) async fn clean_up(
     Opened { store, warnings }: Opened,
     project: &Project,
     files: &PrivateDir,
