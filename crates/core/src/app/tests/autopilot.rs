@@ -56,6 +56,15 @@ impl Bench {
         &self.model.autopilot.as_ref().unwrap().pilot.phase
     }
 
+    /// Returns the name of the breaker that has ended the run.
+    #[track_caller]
+    fn trip_at_end(&self) -> &str {
+        match self.phase() {
+            Phase::Ended(End::Tripped(trip)) => trip.name(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// Lets time pass, with every timer that falls into it.
     fn pass(&mut self, time: Duration, timers: &mut Vec<(TimerId, Duration)>) -> Vec<Effect> {
         let end = self.since_start + time;
@@ -288,11 +297,7 @@ fn a_service_that_never_comes_back_ends_a_headless_run() {
     for _ in 0..10 {
         bench.failed(Failure::Service, "API Error: 529");
     }
-    assert!(
-        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "service"),
-        "{:?}",
-        bench.phase()
-    );
+    assert_eq!(bench.trip_at_end(), "service");
     let effects = bench.exited(0);
     assert!(effects.contains(&Effect::Quit(4)), "{effects:?}");
 }
@@ -426,11 +431,7 @@ fn a_refused_reboot_ends_a_headless_run_only_once_the_turn_is_over() {
     );
     turn(&mut bench, "one");
     bench.git();
-    assert!(
-        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "reboot_refused"),
-        "{:?}",
-        bench.phase()
-    );
+    assert_eq!(bench.trip_at_end(), "reboot_refused");
 }
 
 #[test]
@@ -449,11 +450,7 @@ fn a_run_whose_projects_directory_is_gone_ends_with_its_turn_and_names_it() {
     );
     let effects = turn(&mut bench, "one");
     assert!(pastes(&effects).is_empty());
-    assert!(
-        matches!(bench.phase(), Phase::Ended(End::Tripped(trip)) if trip.name() == "project_gone"),
-        "{:?}",
-        bench.phase()
-    );
+    assert_eq!(bench.trip_at_end(), "project_gone");
 }
 
 #[test]
