@@ -86,6 +86,9 @@ pub(super) struct Pattern {
     pub(super) kind: &'static str,
     /// The name of the command whose arguments are searched; the whole text is searched if this is empty.
     pub(super) command: &'static str,
+    /// A text that is part of every such secret and what is around it, for those that no command has; the expression is compiled for
+    /// the first text that holds it. Empty if there is none.
+    pub(super) mark: &'static str,
     /// The secret is its last group. [`PARTS`] are put in by their names.
     pub(super) regex: &'static str,
     /// The check that a regular expression cannot do.
@@ -123,6 +126,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "private key",
         command: "",
+        mark: "PRIVATE KEY",
         regex: r"-----BEGIN [^\n-]*PRIVATE KEY[^\n-]*-----[\s\\nr]*((?:[0-9A-Za-z\s+/=\\:,|>]|-[0-9A-Za-z\s+/=\\:,|>])+[0-9A-Za-mo-qs-z+/=:,|>])",
         is_secret: |value| value.len() > 16,
         example: "-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----",
@@ -131,6 +135,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "web token",
         command: "",
+        mark: "eyJ",
         regex: r"\b(eyJ[0-9A-Za-z_-]{9,}\.eyJ[0-9A-Za-z_-]{9,}\.[0-9A-Za-z_-]*)",
         is_secret: |_| true,
         example: "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.§",
@@ -139,6 +144,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "bot token",
         command: "",
+        mark: ":AA",
         regex: r"\b([0-9]{8,10}:AA[0-9A-Za-z_-]{33})(?:[^0-9A-Za-z_-]|$)",
         is_secret: |_| true,
         example: "bot 123456789:AA§7",
@@ -147,6 +153,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "bearer token",
         command: "",
+        mark: "",
         regex: r"(?i:bearer) ([0-9A-Za-z_.~+/=-]{16,})",
         is_secret: is_random,
         example: "curl -H 'X: Bearer §'",
@@ -155,6 +162,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "bearer token",
         command: "",
+        mark: "Basic ",
         regex: r"Basic ([0-9A-Za-z_.~+/=-]{16,})",
         is_secret: |value| is_random(value) || is_base64(value),
         example: "Proxy: Basic §",
@@ -163,6 +171,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "webhook",
         command: "",
+        mark: "hooks",
         regex: r"://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/([0-9A-Za-z_-]*/[0-9A-Za-z_/-]{15,})",
         is_secret: |_| true,
         example: "https://hooks.slack.com/services/T0/B0/§",
@@ -171,6 +180,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "",
+        mark: "://",
         regex: r#"://[^\s/"'`<>?#|):]*:([^\s/"'`<>?#|)]{3,})@"#,
         is_secret: is_value,
         example: "postgres://ada:§@db.example.org:5432/app",
@@ -180,6 +190,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "mysql|mariadb",
+        mark: "",
         regex: " -p<value>",
         is_secret: is_value,
         example: "mysql -h db -uroot -p§ shop",
@@ -188,6 +199,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "sshpass|login",
+        mark: "",
         regex: " -p *<value>",
         is_secret: is_value,
         example: "docker login \\\n  -u ada \\\n  -p §",
@@ -196,6 +208,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "redis-cli",
+        mark: "",
         regex: " (?:-a|--pass[ =]) *<value>",
         is_secret: is_value,
         example: "redis-cli -h cache -a § ping",
@@ -204,6 +217,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "ldapsearch",
+        mark: "",
         regex: " -w *<value>",
         is_secret: is_value,
         example: "ldapsearch -x -w §",
@@ -212,6 +226,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "curl",
+        mark: "",
         regex: " (?:-[a-zA-Z]{1,4}[uU] |-[uU]|--(?:proxy-)?user[ =]) *<login>",
         is_secret: is_value,
         example: "curl -su ada:§ https://example.org",
@@ -220,6 +235,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "http",
+        mark: "",
         regex: " -(?:[a-zA-Z]{1,4}a |a) *<login>",
         is_secret: is_value,
         example: "http -a ada:§ GET example.org",
@@ -228,6 +244,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "",
+        mark: "--pass",
         regex: "--pass(?:word|wd|phrase)= *<value>",
         is_secret: is_value,
         example: "tool --user ada --password=§ --dry-run",
@@ -236,6 +253,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "",
+        mark: "--pass",
         regex: "--pass(?:word|wd|phrase) +<value>",
         is_secret: |value| is_value(value) && !is_prose(value),
         example: "tool --password \"§\" --dry-run",
