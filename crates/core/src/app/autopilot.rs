@@ -14,7 +14,7 @@ mod turn;
 use std::time::Duration;
 
 use crate::{
-    autopilot::{Autopilot, Plan, RunEvent, Thrash, Trip, events::first_line, prompt},
+    autopilot::{Autopilot, Cap, Plan, RunEvent, Thrash, Trip, events::first_line, prompt},
     guard::threshold::Threshold,
     lineage::{Cause, EndReason},
 };
@@ -33,14 +33,31 @@ use crate::app::{
     },
 };
 
-pub use hold::{go_on, pause, prompt, stopped, takes_over, toggle};
+pub use hold::{RunOrder, order, takes_over};
 pub use publish::{publish, report, run_ended};
 
 use run_facts::RunFacts;
 
-/// An input of the run, besides the facts that it reads itself.
+/// An input of the run, besides the facts that it reads itself. A run that is over, or whose supervisor is being ended, takes in no
+/// input behind [`RunInput::SessionAsked`].
 #[derive(Debug)]
 pub enum RunInput<'a> {
+    /// A person has taken the agent over by this action.
+    TakenOver(&'a str),
+    /// A person continues the run after a pause or a trip.
+    Resumed,
+    /// A reboot that was due did not begin.
+    NotRebooted(Trip),
+    /// This cap was reached before the run went on.
+    CapReached(Cap),
+    /// Someone ends the supervisor with this exit code.
+    Stopped(i32),
+    /// The time on the screen is shown again.
+    ClockDue,
+    /// The task is as it is now, and the work done has this number, which changes with it.
+    TaskKept(u64),
+    /// The next session was asked for, and has begun if it can.
+    SessionAsked,
     /// A turn has ended, with these last words.
     TurnEnded(Option<&'a str>),
     /// A turn has failed for this reason, or has ended without a message.
@@ -114,17 +131,8 @@ impl Acts {
     }
 }
 
-/// Gives the run an input, unless it is over or the supervisor is being ended.
+/// Gives the run an input, and carries out what it demands.
 pub fn on(model: &mut Model, input: RunInput) {
-    drive(model, |run, facts, acts| {
-        if !run.pilot.is_over() && !facts.quits {
-            run.on(input, facts, acts);
-        }
-    });
-}
-
-/// Lets the run take a step, and carries out what it demands.
-fn drive(model: &mut Model, step: impl FnOnce(&mut Run, &RunFacts, &mut Acts)) {
     // Most sessions have no run, and the facts are many.
     if model.autopilot.is_none() {
         return;
@@ -132,7 +140,7 @@ fn drive(model: &mut Model, step: impl FnOnce(&mut Run, &RunFacts, &mut Acts)) {
     let facts = RunFacts::of(model);
     let mut acts = Acts::default();
     if let Some(run) = &mut model.autopilot {
-        step(run, &facts, &mut acts);
+        run.on(input, &facts, &mut acts);
     }
     for act in acts.0 {
         perform(model, act);
@@ -156,10 +164,18 @@ fn perform(model: &mut Model, act: Act) {
         Act::Submit(text) => _ = submit::give(model, &text, Then::Submit),
         Act::ReadTask => match reads_task(model) {
             Some(read) => model.emit(read),
-            None => decide(model),
+            None => perform(model, Act::Decide),
         },
-        Act::Decide => decide(model),
-        Act::BeginSession { is_full } => begin_session(model, is_full),
+        Act::Decide => on(model, RunInput::TaskKept(model.draft.work_state())),
+        Act::BeginSession { is_full } => {
+            if is_full {
+                reboot::on(model, RebootEvent::MayBeDue);
+                apply_interventions(model);
+            } else if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::Autopilot)) {
+                model.error(why.to_string());
+            }
+            on(model, RunInput::SessionAsked);
+        }
         Act::Restart => _ = reboot::act(model, RebootAction::Restart),
         Act::PushReboot => {
             model.reboot.interrupt_turn();
@@ -179,22 +195,6 @@ fn perform(model: &mut Model, act: Act) {
 fn resume_key(model: &Model) -> String {
     let hint = model.keys().hint(Action::Pause);
     hint.unwrap_or_else(|| "pitstop ctl resume".to_owned())
-}
-
-/// Has the run decide how to go on, by what the turn has changed.
-fn decide(model: &mut Model) {
-    let state = model.draft.work_state();
-    drive(model, |run, facts, acts| run.decide(state, facts, acts));
-}
-
-fn begin_session(model: &mut Model, is_full: bool) {
-    if is_full {
-        reboot::on(model, RebootEvent::MayBeDue);
-        apply_interventions(model);
-    } else if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::Autopilot)) {
-        model.error(why.to_string());
-    }
-    drive(model, Run::go_on_without_reboot);
 }
 
 /// Begins the run; `first` holds the effects that start the agent if it is not started with the task itself. A run that goes on after
@@ -231,14 +231,14 @@ pub fn begin(
     run.remember(&begun, model.now.wall);
     model.autopilot = Some(run);
     model.emit_all(begun);
-    clock(model);
+    on(model, RunInput::ClockDue);
     match first {
         Some(first) => model.emit_all(first),
         // Those of a run that goes on may have been reached before its supervisor ended.
         None => match caps.forbids_another(&crate::app::facts::spent(model)) {
             Some(cap) => {
                 model.session.agent.not_started();
-                drive(model, |run, facts, acts| run.finish_at(cap, facts, acts));
+                on(model, RunInput::CapReached(cap));
             }
             None => iteration::begin(model, false, None, Some(start)),
         },
@@ -248,14 +248,14 @@ pub fn begin(
 /// Applies to the run what a person has done, or a reboot that did not begin.
 pub(super) fn apply_interventions(model: &mut Model) {
     if let Some(by) = model.scratch.taken_over.take() {
-        drive(model, |run, _, acts| run.hold(by, acts));
+        on(model, RunInput::TakenOver(by));
     }
     let trip = match model.scratch.no_reboot.take() {
         Some(NoReboot::Breaker(why)) => thrash(model, why),
         Some(NoReboot::Refused(why)) => Trip::Refused { why },
         None => return,
     };
-    drive(model, |run, facts, acts| run.trip(trip, facts, acts));
+    on(model, RunInput::NotRebooted(trip));
 }
 
 /// Returns the trip of a run in which reboots do not help, as the reboot's own breaker found, with its cause.
@@ -271,11 +271,4 @@ fn thrash(model: &Model, why: String) -> Trip {
     let handoff = record.map(|record| record.handoff_tokens);
     let cause = Thrash::of(forecast.base(), handoff, growth.max().map(Tokens), line);
     Trip::Thrash { why, cause }
-}
-
-/// Sets the timer for the time on the screen and for the cap on the time.
-pub fn clock(model: &mut Model) {
-    drive(model, |run, facts, acts| {
-        acts.0.extend(run.clock(facts).map(Act::Do));
-    });
 }

@@ -354,7 +354,7 @@ fn timer(model: &mut Model, id: TimerId) {
             }
         }
         TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),
-        TimerId::RunClock => autopilot::clock(model),
+        TimerId::RunClock => autopilot::on(model, RunInput::ClockDue),
         TimerId::MovedEnd(epoch) => {
             // The shell has not answered in time.
             if model.session.agent.daemon.is_late(epoch) {

@@ -5,6 +5,7 @@ use crate::{
     app::{
         model::{
             Model,
+            event_scratch::EventScratch,
             run::{Due, Run},
         },
         refusal::Refusal,
@@ -12,7 +13,7 @@ use crate::{
     autopilot::{Phase, RunEvent},
 };
 
-use super::{Act, Acts, drive, run_facts::RunFacts, steps::SETTLE_FRESH};
+use super::{Act, Acts, RunInput, on, run_facts::RunFacts, steps::SETTLE_FRESH};
 
 impl Run {
     /// Types what a person has queued though the run is held, at a safe moment.
@@ -42,7 +43,7 @@ impl Run {
     }
 
     /// Continues the run after a pause or a trip.
-    fn resume(&mut self, facts: &RunFacts, acts: &mut Acts) {
+    pub(super) fn resume(&mut self, facts: &RunFacts, acts: &mut Acts) {
         self.give_up_background(facts.agent.background.ids());
         self.pilot.resume();
         acts.push(Act::HandBack);
@@ -56,88 +57,97 @@ impl Run {
 }
 
 /// Reports whether the run deals with an agent that has ended by itself. One that a person has ended is left to that person.
-pub fn takes_over(model: &mut Model, clean: bool) -> bool {
-    let Some(run) = &model.autopilot else {
+pub fn takes_over(run: Option<&Run>, scratch: &mut EventScratch, clean: bool) -> bool {
+    let Some(pilot) = run.map(|run| &run.pilot) else {
         return false;
     };
-    if run.pilot.is_over() || run.pilot.is_held() {
-        return run.pilot.is_over();
+    if pilot.is_over() || pilot.is_held() {
+        return pilot.is_over();
     }
-    if clean && run.pilot.plan.attended {
-        model.scratch.taken_over = Some("the agent's end");
+    if clean && pilot.plan.attended {
+        scratch.taken_over = Some("the agent's end");
         return false;
     }
     true
 }
 
-/// Ends the run because someone ends the supervisor, and returns the exit code.
-pub fn stopped(model: &mut Model, code: i32) -> i32 {
-    let run = model.autopilot.as_mut();
-    run.map_or(code, |run| run.stop(code))
+/// An order of a person's to the run, and to all that would happen by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunOrder<'a> {
+    /// Pause all of it, by this way.
+    Pause(&'a str),
+    /// Take a pause back; a run that a breaker has stopped goes on, too.
+    Resume,
+    /// Pause or resume, for the key that does both.
+    Toggle,
+    /// Queue this text, to be typed at the next safe moment.
+    Prompt(String),
 }
 
-/// Continues the run after a pause or a trip, or refuses to.
-fn resume(model: &mut Model) -> Result<(), Refusal> {
-    let agent = &model.session.agent;
-    let draft = agent.has_draft() && agent.state == AgentState::Idle;
-    let Some(run) = &model.autopilot else {
-        return Ok(());
-    };
-    if run.pilot.is_over() {
-        return Err(Refusal::RunOver);
+/// Carries out an order, or refuses to.
+pub fn order(model: &mut Model, order: RunOrder) -> Result<(), Refusal> {
+    match order {
+        RunOrder::Toggle => {
+            let next = if is_held(model) {
+                RunOrder::Resume
+            } else {
+                RunOrder::Pause("a key")
+            };
+            return self::order(model, next);
+        }
+        RunOrder::Pause(by) => {
+            model.reboot.pause();
+            if model.autopilot.is_some() {
+                on(model, RunInput::TakenOver(by));
+            } else {
+                model.info("paused: no automatic reboots");
+            }
+        }
+        RunOrder::Resume => {
+            match resumes(model) {
+                Ok(false) => {}
+                Ok(true) => on(model, RunInput::Resumed),
+                Err(why) => {
+                    if why == Refusal::HumansText {
+                        // Where the prompt box cannot be seen, a second request means that the person knows of the text.
+                        model.session.agent.person_warned();
+                    }
+                    return Err(why);
+                }
+            }
+            model.reboot.resume();
+            model.info("resumed");
+        }
+        RunOrder::Prompt(text) => {
+            let run = model.autopilot.as_mut().ok_or(Refusal::NoRun)?;
+            if run.pilot.is_over() {
+                return Err(Refusal::RunOver);
+            }
+            run.pilot.prompt(text)?;
+            model.info("it is typed at the next safe moment");
+        }
     }
-    let held = run.pilot.is_held();
-    if !held && !matches!(run.pilot.phase, Phase::Waiting(_)) {
-        return Ok(());
-    }
-    if draft && held {
-        // Where the prompt box cannot be seen, a second request means that the person knows of the text.
-        model.session.agent.person_warned();
-        return Err(Refusal::HumansText);
-    }
-    drive(model, Run::resume);
     Ok(())
 }
 
-/// Pauses everything that would happen by itself.
-pub fn pause(model: &mut Model, by: &str) {
-    model.reboot.pause();
-    if model.autopilot.is_some() {
-        drive(model, |run, _, acts| run.hold(by, acts));
-    } else {
-        model.info("paused: no automatic reboots");
-    }
-}
-
-/// Takes back a pause; an autonomous run that a breaker has stopped goes on, too.
-pub fn go_on(model: &mut Model) -> Result<(), Refusal> {
-    resume(model)?;
-    model.reboot.resume();
-    model.info("resumed");
-    Ok(())
-}
-
-/// Pauses or resumes, for the key that does both.
-pub fn toggle(model: &mut Model) -> Result<(), Refusal> {
-    let held = match &model.autopilot {
+/// Reports whether the key takes a pause back.
+fn is_held(model: &Model) -> bool {
+    match &model.autopilot {
         Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),
         None => model.reboot.paused,
-    };
-    if held {
-        go_on(model)
-    } else {
-        pause(model, "a key");
-        Ok(())
     }
 }
 
-/// Queues a person's text, to be typed at the next safe moment.
-pub fn prompt(model: &mut Model, text: String) -> Result<(), Refusal> {
-    let run = model.autopilot.as_mut().ok_or(Refusal::NoRun)?;
-    if run.pilot.is_over() {
-        return Err(Refusal::RunOver);
+/// Reports whether there is a run to be continued, or refuses to continue it.
+fn resumes(model: &Model) -> Result<bool, Refusal> {
+    let agent = &model.session.agent;
+    match &model.autopilot {
+        Some(run) if run.pilot.is_over() => Err(Refusal::RunOver),
+        Some(run)
+            if run.pilot.is_held() && agent.has_draft() && agent.state == AgentState::Idle =>
+        {
+            Err(Refusal::HumansText)
+        }
+        run => Ok(run.is_some() && is_held(model)),
     }
-    run.pilot.prompt(text)?;
-    model.info("it is typed at the next safe moment");
-    Ok(())
 }

@@ -4,7 +4,7 @@ use crate::app::{
     effect::{Effect, run_event},
     facts::spent,
     forecast,
-    model::{Model, run::Run},
+    model::{Model, Notice, run::Run},
 };
 use crate::{
     api::wire::{RunPhase, RunReport},
@@ -37,10 +37,12 @@ pub fn run_ended(model: &Model, code: i32) -> RunEvent {
 
 /// Adds, at the end of every update, the run's events, and the event of its end before the supervisor quits.
 pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
-    if model.autopilot.is_none() {
+    let runs = model.session.agent.process.is_some();
+    let Some(run) = &mut model.autopilot else {
         return;
-    }
-    let event = event(model, effects);
+    };
+    let mut lines = run.iteration_events(&model.lineage, runs);
+    lines.extend(notices(model, effects));
     let leaving = effects
         .iter()
         .position(|effect| matches!(effect, Effect::Quit(_)));
@@ -49,33 +51,29 @@ pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
         Some(Effect::Quit(code)) => Some(run_event(run_ended(model, *code))),
         _ => None,
     };
-    effects.splice(at..at, event.into_iter().chain(end));
+    let lines = lines.into_iter().map(run_event);
+    effects.splice(at..at, lines.chain(end));
     let at = model.now.wall;
     if let Some(run) = &mut model.autopilot {
         run.remember(effects, at);
     }
 }
 
-/// Returns the events for iterations that have begun or ended since the last look, and for what the footer shows.
-///
-/// A notice with the same text as a line among these effects, such as that of a commit, is left out.
-fn event(model: &mut Model, effects: &[Effect]) -> Vec<Effect> {
-    let now = model.now;
-    let runs = model.session.agent.process.is_some();
-    let run = model.autopilot.as_mut();
-    let mut lines = run.map_or_else(Vec::new, |run| run.iteration_events(&model.lineage, runs));
+/// Returns the events for what the footer shows. A notice with the same text as a line among these effects, such as that of a commit, is
+/// left out.
+fn notices(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
     let said = |text: &str| {
         let logged =
             |effect: &Effect| matches!(effect, Effect::LogRun(event) if event.to_string() == text);
         effects.iter().any(logged)
     };
     let notices = model.view.notices.iter();
-    let fresh = notices.filter(|notice| notice.at == now && !said(&notice.text));
-    lines.extend(fresh.map(|notice| RunEvent::Notice {
+    let fresh = notices.filter(|notice| notice.at == model.now && !said(&notice.text));
+    let event = |notice: &Notice| RunEvent::Notice {
         text: notice.text.clone(),
         bad: notice.bad,
-    }));
-    lines.into_iter().map(run_event).collect()
+    };
+    fresh.map(event).collect()
 }
 
 impl Run {

@@ -9,7 +9,7 @@ use crate::{
         event::TimerId,
         model::run::{Due, Run},
     },
-    autopilot::{Cap, End, Fresh, Pause, Phase, RunEvent, Trip, Verdict, Wait, cap::duration},
+    autopilot::{End, Fresh, Pause, Phase, RunEvent, Trip, Verdict, Wait, cap::duration},
 };
 
 use super::{Act, Acts, RunInput, run_facts::RunFacts};
@@ -52,6 +52,15 @@ impl Run {
     /// Takes an input in.
     pub(super) fn on(&mut self, input: RunInput, facts: &RunFacts, acts: &mut Acts) {
         match input {
+            RunInput::TakenOver(by) => self.hold(by, acts),
+            RunInput::Resumed => self.resume(facts, acts),
+            RunInput::NotRebooted(trip) => self.trip(trip, facts, acts),
+            RunInput::CapReached(cap) => self.finish(End::Cap(cap), facts, acts),
+            RunInput::Stopped(code) => self.stop(code),
+            RunInput::ClockDue => acts.0.extend(self.clock(facts).map(Act::Do)),
+            RunInput::TaskKept(state) => self.decide(state, facts, acts),
+            RunInput::SessionAsked => self.go_on_without_reboot(facts, acts),
+            _ if self.pilot.is_over() || facts.quits => {}
             RunInput::TurnEnded(message) => self.turn_ended(message, facts, acts),
             RunInput::TurnFailed(failure, message) => {
                 self.turn_failed(failure, message, facts, acts);
@@ -296,11 +305,6 @@ impl Run {
         self.enter(Phase::Ended(end));
         self.report_turn(facts, acts);
         acts.push(Act::Leave(code, reason));
-    }
-
-    /// Ends the run because this cap was reached.
-    pub(super) fn finish_at(&mut self, cap: Cap, facts: &RunFacts, acts: &mut Acts) {
-        self.finish(End::Cap(cap), facts, acts);
     }
 
     /// Handles the end of the time that this was waited for.

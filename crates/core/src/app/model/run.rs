@@ -134,16 +134,22 @@ impl Run {
         true
     }
 
-    /// Ends the run because someone ends the supervisor with this exit code; returns the code of the run's end.
-    pub(in crate::app) fn stop(&mut self, code: i32) -> i32 {
+    /// Ends the run because someone ends the supervisor with this exit code.
+    pub(in crate::app) fn stop(&mut self, code: i32) {
         let end = match &self.pilot.phase {
-            Phase::Ended(end) => return end.code(),
+            Phase::Ended(_) => return,
             Phase::Tripped(trip) if code == 0 => End::Tripped(trip.clone()),
             _ => End::Stopped { code },
         };
-        let code = end.code();
         self.pilot.phase = Phase::Ended(end);
-        code
+    }
+
+    /// Returns the exit code of the run that is over.
+    pub(in crate::app) const fn end_code(&self) -> Option<i32> {
+        match &self.pilot.phase {
+            Phase::Ended(end) => Some(end.code()),
+            _ => None,
+        }
     }
 
     /// Returns the text that a person has queued for the run that is held, unless one was typed and no turn has begun since.

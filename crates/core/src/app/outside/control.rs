@@ -13,12 +13,12 @@ use pitstop_base::clean;
 use pitstop_terminal::screen::ScreenFact;
 
 use crate::app::{
-    autopilot,
+    autopilot::{self, RunInput, RunOrder},
     draft::{checkpoint, handoff},
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
-    model::{Focus, Model, Overlay, attempt::AttemptEvent},
+    model::{Focus, Model, Overlay, attempt::AttemptEvent, run::Run},
     outside::report,
     reboot::{
         self, Approval, RebootAction, iteration,
@@ -114,11 +114,8 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         // One of these is never inside another, and both are dealt with before.
         Control::From(..) | Control::Save(_) => Ok(()),
         Control::Defer => reboot::cancel(model, true),
-        Control::Pause => {
-            autopilot::pause(model, by);
-            Ok(())
-        }
-        Control::Resume => autopilot::go_on(model),
+        Control::Pause => autopilot::order(model, RunOrder::Pause(by)),
+        Control::Resume => autopilot::order(model, RunOrder::Resume),
         Control::Undo => reboot::undo(model),
         Control::ClearState => {
             let tags = [checkpoint::MANUAL, "clear-state"].map(ToOwned::to_owned);
@@ -134,7 +131,9 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
             quit(model, 0, None);
             Ok(())
         }
-        Control::Say(text) if model.autopilot.is_some() => autopilot::prompt(model, text),
+        Control::Say(text) if model.autopilot.is_some() => {
+            autopilot::order(model, RunOrder::Prompt(text))
+        }
         Control::Say(text) => match says_not_now(model) {
             Some(block) => {
                 let stands = matches!(block, Block::Unknown | Block::Background);
@@ -171,7 +170,9 @@ pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
             "{signal}: the agent is ended cleanly; once more ends it at once"
         ));
     }
-    let code = autopilot::stopped(model, code);
+    autopilot::on(model, RunInput::Stopped(code));
+    let run = model.autopilot.as_ref();
+    let code = run.and_then(Run::end_code).unwrap_or(code);
     leave(model, code, reason, urgent);
 }
 

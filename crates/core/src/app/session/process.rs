@@ -57,7 +57,7 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
         return model.reboot.on(AttemptEvent::NotSpawned(why));
     }
     close_iteration(model, EndReason::Crash);
-    if !autopilot::takes_over(model, false) {
+    if !autopilot::takes_over(model.autopilot.as_ref(), &mut model.scratch, false) {
         model.view.open(Overlay::Exited);
     }
 }
@@ -135,7 +135,11 @@ fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
     reboot::on(model, RebootEvent::AgentEnded(exit));
     if model.reboot.attempt.is_none() {
         model.info(format!("the agent has ended: {exit}"));
-        if !autopilot::takes_over(model, *exit == Exit::Code(0)) {
+        if !autopilot::takes_over(
+            model.autopilot.as_ref(),
+            &mut model.scratch,
+            *exit == Exit::Code(0),
+        ) {
             model.view.open(Overlay::Exited);
         }
     }

@@ -16,7 +16,7 @@ use pitstop_base::keymap::{self, Action};
 use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
-    autopilot::{self, RunInput},
+    autopilot::{self, RunInput, RunOrder},
     consequences::{Consequences, KeyOutcome, Request},
     draft::checkpoint,
     effect::Effect,
@@ -267,7 +267,7 @@ pub fn act(model: &mut Model, action: Action) {
             model.reboot.go_to_next_mode();
             model.info(control::mode_words(model.reboot.mode));
         }
-        Action::Pause => show_refusal(autopilot::toggle(model), model),
+        Action::Pause => show_refusal(autopilot::order(model, RunOrder::Toggle), model),
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
