@@ -8,7 +8,10 @@ use uuid::Uuid;
 use crate::runtime::{agent::AgentPlan, recovery, trim, wall};
 use pitstop_base::{clean::chain, process};
 use pitstop_core::{
-    app::{self, Effect, Model, reboot},
+    app::{
+        self, Effect, Model,
+        reboot::{self, RebootAction},
+    },
     lineage::{
         Cause, ProcessStamp, Project, RebootRecord, RunId, Way,
         journal::{self, Evidence, JournalEntry, Recovery, Step},
@@ -200,7 +203,8 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             let handoff = handoff_of(entry);
             let session = session.unwrap_or_else(|| SessionId::new(Uuid::new_v4()));
             effects.push(Effect::ReadGit);
-            reboot::take_up(model, entry, handoff, session);
+            let entry = Box::new(entry.clone());
+            let _ = reboot::act(model, RebootAction::TakeUp(entry, handoff, session));
         }
     }
     effects.extend(model.take_effects());

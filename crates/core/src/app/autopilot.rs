@@ -181,7 +181,7 @@ fn perform(model: &mut Model, act: Act) {
             model.reboot.interrupt_turn();
             let attempt = model.reboot.attempt.as_ref();
             if attempt.is_none_or(|attempt| attempt.approved.is_none()) {
-                let _ = reboot::approve(model, Approval::Auto);
+                let _ = reboot::act(model, RebootAction::Approve(Approval::Auto));
             }
         }
         Act::HandBack => {

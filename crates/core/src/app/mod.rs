@@ -252,7 +252,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ScratchpadNotSaved(why) => model.draft.notes.not_saved(why).carry_out(model),
         ReadEvent::Draft(text) => {
             model.draft.keeping.draft_found(&text);
-            reboot::unsent::found(model, &text);
+            model.reboot.kept_found(&text).carry_out(model);
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
         ReadEvent::Versions(versions) => {

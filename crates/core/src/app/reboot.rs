@@ -51,17 +51,12 @@ use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
-    draft::{
-        handoff,
-        summary::{self, SummaryEvent},
-    },
     effect::Effect,
     event::Exit,
     facts::{holds_compaction, is_handoff_lent, is_under_review, on_the_fly_refusal},
     model::{
         Model, Overlay,
         attempt::AttemptEvent,
-        reading::Reading,
         reboot::{Phase, Prepared, RebootOutcome, Replaced},
         session::Session,
         trim::{Preview, SurveyEvent},
@@ -77,8 +72,9 @@ pub use crate::app::{
 use automatic::breaker;
 pub use automatic::tick;
 pub use banner::{Banner, banner, wish};
-use next::{Act, End, Next};
-use steps::{end, follow, next_step, waiting};
+use in_place::ReplaceEvent;
+use next::{Act, AgentAct, End, Next};
+use steps::{follow, next_step, waiting};
 
 /// The number of turns that `d` puts a reboot off by.
 pub(super) const DEFER_TURNS: u32 = 3;
@@ -176,6 +172,19 @@ pub enum RebootAction {
     Resume(SessionId, Option<Replaced>, Option<IterationId>),
     /// Resume the same session, whose process has ended by itself.
     Restart,
+    /// Go on with the message as it is now. A second approval while a turn runs interrupts it.
+    Approve(Approval),
+    /// Put the reboot off by some turns, or give it up.
+    Cancel {
+        /// True if it is put off.
+        defer: bool,
+    },
+    /// Take back that the state was forgotten, if that came last. Otherwise resume the session that the last reboot ended; the present
+    /// one stays in the history. A reboot whose new agent runs need not wait for its proof: it is closed as one that was not confirmed.
+    Undo,
+    /// Take up the reboot of this entry, with this message and a session of this id, that a supervisor before us had to leave: the old
+    /// agent is gone, the human had approved, the handoff has not arrived.
+    TakeUp(Box<JournalEntry>, Handoff, SessionId),
 }
 
 /// Does what is wished, or refuses to.
@@ -198,6 +207,21 @@ pub fn act(model: &mut Model, action: RebootAction) -> Result<(), Refusal> {
             resume_earlier(model, session, replaced, iteration)?
         }
         RebootAction::Restart => restart(model),
+        RebootAction::Approve(approval) => {
+            model.draft.finish_edit().carry_out(model);
+            Some(approve(model, approval)?)
+        }
+        RebootAction::Cancel { defer } => Some(cancel(model, defer)?),
+        RebootAction::Undo if model.draft.undo_clear() => {
+            model.info("what was forgotten is preserved again");
+            None
+        }
+        RebootAction::Undo => {
+            let closed = close_unproven(model)?;
+            follow(model, closed);
+            Some(undo(model)?)
+        }
+        RebootAction::TakeUp(entry, handoff, new) => Some(take_up(model, &entry, handoff, new)),
     };
     follow(model, next);
     Ok(())
@@ -207,7 +231,7 @@ pub fn act(model: &mut Model, action: RebootAction) -> Result<(), Refusal> {
 fn request(model: &Model, cause: Cause) -> Result<Next, Refusal> {
     // The person at the keyboard is shown the review, and a script nothing.
     let shown = match cause {
-        Cause::Key => Some(Next::Do(Act::OpenReview)),
+        Cause::Key => Some(open_review(model)),
         Cause::Ctl => Some(Next::Do(Act::Survey(SurveyEvent::Wanted))),
         _ => None,
     };
@@ -240,25 +264,24 @@ fn request(model: &Model, cause: Cause) -> Result<Next, Refusal> {
     Ok(Next::All(next))
 }
 
-/// Takes back that the state was forgotten, if that came last. Otherwise resumes the session that the last reboot ended; the
-/// present one stays in the history. A reboot whose new agent runs need not wait for its proof: it is closed as one that was not
-/// confirmed.
-pub fn undo(model: &mut Model) -> Result<(), Refusal> {
-    if model.draft.undo_clear() {
-        model.info("what was forgotten is preserved again");
-        return Ok(());
-    }
+/// Returns the step that closes a reboot whose new agent runs, before it is taken back.
+fn close_unproven(model: &Model) -> Result<Option<Next>, Refusal> {
     match &model.reboot.attempt {
-        Some(attempt) if !attempt.awaits_proof() => {
-            return Err(Refusal::UnderWay(attempt.step()));
-        }
+        Some(attempt) if !attempt.awaits_proof() => Err(Refusal::UnderWay(attempt.step())),
         Some(_) => {
-            end(model, End::Finished { warmed_up: false });
+            let ended = Next::End(End::Finished { warmed_up: false });
             // What is still to be typed was for this session.
-            model.session.submission.abandon();
+            Ok(Some(Next::All(vec![
+                ended,
+                Next::Agent(AgentAct::AbandonPrompt),
+            ])))
         }
-        None => {}
+        None => Ok(None),
     }
+}
+
+/// Returns what takes back the last reboot.
+fn undo(model: &Model) -> Result<Next, Refusal> {
     let record = model
         .current_iteration()
         .and_then(|one| one.reboot.as_ref());
@@ -272,10 +295,9 @@ pub fn undo(model: &mut Model) -> Result<(), Refusal> {
     });
     let parent = model.current_iteration().and_then(|one| one.parent);
     // A card that offers the undo has been answered.
-    model.view.answer_card();
-    let next = bring_back(model, old, replaced, parent, "your undo");
-    follow(model, [next]);
-    Ok(())
+    let answered = Next::Do(Act::AnswerCard);
+    let back = bring_back(model, old, replaced, parent, "your undo");
+    Ok(Next::All(vec![answered, back]))
 }
 
 /// Returns what follows from the wish to resume an earlier session.
@@ -345,9 +367,8 @@ fn resume(model: &Model, kind: Kind, cause: Cause, replaced: Option<Replaced>) -
     Next::All(vec![Next::Begin(Box::new(attempt)), Next::Enter(first)])
 }
 
-/// Takes up a reboot that a supervisor before us had to leave: the old agent is gone, the human had
-/// approved, the handoff has not arrived.
-pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: SessionId) {
+/// Returns the steps that take up a reboot which a supervisor before us had to leave.
+fn take_up(model: &Model, entry: &JournalEntry, handoff: Handoff, new: SessionId) -> Next {
     let attempt = new_attempt(model, Kind::Fresh, entry.cause);
     let attempt = Attempt {
         id: entry.reboot_id,
@@ -358,25 +379,22 @@ pub fn take_up(model: &mut Model, entry: &JournalEntry, handoff: Handoff, new: S
         ..attempt
     };
     let first = Next::Enter(Phase::starting());
-    follow(model, [Next::Begin(Box::new(attempt)), first]);
+    Next::All(vec![Next::Begin(Box::new(attempt)), first])
 }
 
-/// Opens the review, or brings it to the front.
-fn open_review(model: &mut Model) {
+/// Returns the steps that open the review, unless it is open.
+fn open_review(model: &Model) -> Next {
     if model.view.overlay == Some(Overlay::Review) {
-        return;
+        return Next::All(Vec::new());
     }
-    model.view.open(Overlay::Review);
-    handoff::draft(model);
-    model.draft.handoff.show_message();
-    let reading = Reading::at_first_section(&model.draft.handoff.current().text);
-    model.view.open_review(reading);
-    trim::on(model, SurveyEvent::Wanted);
+    let mut next = vec![Act::OpenReview, Act::Survey(SurveyEvent::Wanted)];
     if is_under_review(model) {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
-        model.emit_all([Effect::ReadScratchpad, Effect::ReadGit]);
-        summary::on(model, SummaryEvent::Drafting);
+        let reads = [Effect::ReadScratchpad, Effect::ReadGit];
+        next.extend(reads.map(Act::Emit));
+        next.push(Act::RefreshSummary);
     }
+    Next::All(next.into_iter().map(Next::Do).collect())
 }
 
 /// An event that a reboot may follow from, or end with.
@@ -396,6 +414,8 @@ pub(in crate::app) enum RebootEvent<'a> {
     CompactionAsked(&'a QuestionId, SessionId, Trigger),
     /// The timer of a compaction in which the client waits has run out.
     CompactionTimer(u64),
+    /// The client reports this while its conversation is replaced, or is to be.
+    Replacing(ReplaceEvent<'a>),
 }
 
 /// Takes in an event.
@@ -419,7 +439,7 @@ fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
         }
         RebootEvent::AgentEnded(exit) => {
             let ended = AttemptEvent::AgentEnded(exit.to_string());
-            let ended = [Next::LetClientGo, Next::Note(ended)];
+            let ended = [Next::Agent(AgentAct::LetGo), Next::Note(ended)];
             let withdrawn = automatic::agent_ended(model);
             Some(Next::All(withdrawn.into_iter().chain(ended).collect()))
         }
@@ -427,6 +447,7 @@ fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
             compaction::asked(model, id, session, trigger)
         }
         RebootEvent::CompactionTimer(epoch) => compaction::timer(model, epoch),
+        RebootEvent::Replacing(event) => in_place::judge(model, event),
     }
 }
 
@@ -434,7 +455,7 @@ fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
 fn follow_session(model: &Model) -> Next {
     let moved = AttemptEvent::SessionMoved(model.session.id);
     Next::All(vec![
-        Next::LetClientGo,
+        Next::Agent(AgentAct::LetGo),
         Next::Note(moved),
         Next::Do(Act::Survey(SurveyEvent::Moved)),
     ])
@@ -464,9 +485,8 @@ pub(in crate::app) fn settle(model: &mut Model) {
     }
 }
 
-/// Approves a reboot for a person, a script or `auto` mode. A second approval while a turn runs interrupts it.
-pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
-    model.draft.finish_edit().carry_out(model);
+/// Returns what follows from the approval of a person, a script or `auto` mode.
+fn approve(model: &Model, approval: Approval) -> Result<Next, Refusal> {
     // No one sees the countdown of `auto` behind an editor: the review waits.
     if approval == Approval::Auto && model.view.external.is_some() {
         return Err(Refusal::EditorOpen);
@@ -475,67 +495,50 @@ pub fn approve(model: &mut Model, approval: Approval) -> Result<(), Refusal> {
         return Err(Refusal::HandoffOpen);
     }
     trim::check(model)?;
-    let fresh = in_place::check(model, approval)?;
-    follow(model, fresh);
-    handoff::draft(model);
-    let message = model.draft.handoff.current().clone();
-    let attempt = model.reboot.attempt.as_mut();
+    let mut next = Vec::from_iter(in_place::check(model, approval)?);
+    let attempt = model.reboot.attempt.as_ref();
     let attempt = attempt.ok_or(Refusal::NothingToApprove)?;
-    match attempt.phase {
+    next.push(match attempt.phase {
         Phase::Armed | Phase::Drafting { .. } | Phase::Review { .. } => {
-            attempt.approved = Some(approval);
-            // The text that was on the screen is the text that is sent; where it is empty, nothing has to arrive.
-            attempt.handoff = (!message.text.is_empty()).then_some(message);
+            Next::Do(Act::FixMessage(approval))
         }
-        Phase::Preparing(_) | Phase::Waiting { .. } => attempt.force = true,
+        Phase::Preparing(_) | Phase::Waiting { .. } => Next::Note(AttemptEvent::Pushed),
         _ => return Err(Refusal::Approved(attempt.step())),
-    }
-    model.view.close(Overlay::Review);
+    });
+    next.push(Next::Do(Act::CloseReview));
     let late = "the reboot was approved before the model had answered";
-    summary::on(model, SummaryEvent::TooLate(late));
-    Ok(())
+    next.push(Next::Do(Act::DropSummary(late)));
+    Ok(Next::All(next))
 }
 
-/// Puts the reboot off, or gives it up.
-pub fn cancel(model: &mut Model, defer: bool) -> Result<(), Refusal> {
-    match &model.reboot.attempt {
+/// Returns the steps that put the reboot off, or give it up.
+fn cancel(model: &Model, defer: bool) -> Result<Next, Refusal> {
+    let attempt = model.reboot.attempt.as_ref();
+    match attempt {
         Some(attempt) if attempt.is_harmless() => {}
         Some(attempt) => return Err(Refusal::TooLate(attempt.step())),
         // The reboot that was refused is over: only its banner is left.
-        None if defer && model.reboot.refused.take().is_some() => {}
-        None if wish(model).is_some() => {
-            model.reboot.wish = None;
-            model.info("the agent's request is dismissed");
-            return Ok(());
-        }
+        None if defer && model.reboot.refused.is_some() => {}
+        None if wish(model).is_some() => return Ok(Next::Do(Act::DismissWish)),
         None => return Err(Refusal::NothingToCancel),
     }
-    model.view.close(Overlay::Review);
-    let (turns, reason) = if defer {
-        (DEFER_TURNS, QuietReason::Deferred)
+    let (outcome, acts) = if defer {
+        let notice = format!("reboot deferred by {DEFER_TURNS} turns");
+        let quiet = Act::BeQuiet(DEFER_TURNS, QuietReason::Deferred);
+        (RebootOutcome::Deferred, vec![quiet, Act::Info(notice)])
     } else {
-        // The turn that runs may end this very second: it is the next one that counts.
-        let runs = model.session.agent.state == AgentState::Busy;
-        (1 + u32::from(runs), QuietReason::Cancelled)
-    };
-    let quiet = timing::quiet_for(model, turns, reason);
-    model.reboot.be_quiet(quiet);
-    let outcome = if defer {
-        // Once it is due again it is shown again.
-        model.reboot.called = None;
-        model.info(format!("reboot deferred by {DEFER_TURNS} turns"));
-        RebootOutcome::Deferred
-    } else {
-        model.scratch.taken_over = Some("your cancel");
-        model.info(if holds_compaction(model) {
+        let notice = if holds_compaction(model) {
             "the compaction is left to the client"
         } else {
             "reboot cancelled: nothing was changed"
-        });
-        RebootOutcome::Cancelled
+        };
+        // The turn that runs may end this very second: it is the next one that counts.
+        let runs = model.session.agent.state == AgentState::Busy;
+        let quiet = Act::BeQuiet(1 + u32::from(runs), QuietReason::Cancelled);
+        let acts = vec![quiet, Act::HoldRun("your cancel"), Act::Info(notice.into())];
+        (RebootOutcome::Cancelled, acts)
     };
-    let attempt = model.reboot.attempt.as_ref();
-    let next = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
-    follow(model, next);
-    Ok(())
+    let acts = [Act::CloseReview].into_iter().chain(acts).map(Next::Do);
+    let taken_back = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
+    Ok(Next::All(acts.chain(taken_back).collect()))
 }

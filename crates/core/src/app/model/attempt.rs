@@ -73,6 +73,8 @@ pub(in crate::app) enum AttemptEvent<'a> {
     WayChosen(Way),
     /// It answers this compaction of the client's, which has begun for this cause: the client waits in it.
     Holds(Cause, Held),
+    /// It is approved, with this message.
+    Approved(Approval, Handoff),
     /// The running turn is to be interrupted.
     Pushed,
     /// `auto` waits no longer for the end of the running turn.
@@ -134,7 +136,13 @@ impl Reboot {
     }
 
     /// Notes how an attempt ends: the reason if it did not complete. Returns the unsent prompt that was written to disk for it.
-    pub(in crate::app) fn close(&mut self, attempt: &mut Attempt, why: Option<&str>) -> OnDisk {
+    pub(in crate::app) fn close(
+        &mut self,
+        attempt: &mut Attempt,
+        why: Option<&str>,
+        now: At,
+    ) -> OnDisk {
+        self.ending = None;
         // If we were killed before the end is on disk, the next start would find the reboot open and the prompt box empty.
         if attempt.beside != OnDisk::Nothing {
             self.beside = Some((attempt.id, std::mem::take(&mut attempt.beside)));
@@ -142,6 +150,8 @@ impl Reboot {
         if let Some(why) = why {
             let failure = attempt.failure.get_or_insert_with(|| why.to_owned());
             self.failure = Some(failure.clone());
+        } else if attempt.kind.is_reboot() {
+            self.note_done(now);
         }
         match &mut attempt.phase {
             Phase::Waiting { draft, .. } => std::mem::take(draft),
@@ -314,6 +324,11 @@ impl Attempt {
                 self.kind = Kind::InPlace;
                 self.cause = cause;
                 self.held = Some(held);
+            }
+            AttemptEvent::Approved(approval, message) => {
+                self.approved = Some(approval);
+                // Where the text is empty, nothing has to arrive.
+                self.handoff = (!message.text.is_empty()).then_some(message);
             }
             AttemptEvent::Pushed => self.force = true,
             AttemptEvent::CallBegun => self.force = false,

@@ -132,8 +132,12 @@ impl Reboot {
         self.called = None;
     }
 
-    /// Lets no reboot begin by itself for this time.
+    /// Lets no reboot begin by itself for this time. Once one that a person has put off is due again it is shown again.
     pub(in crate::app) fn be_quiet(&mut self, quiet: Quiet) {
+        if quiet.reason == QuietReason::Deferred {
+            self.refused = None;
+            self.called = None;
+        }
         self.quiet = Some(quiet);
     }
 
@@ -146,7 +150,7 @@ impl Reboot {
     }
 
     /// Notes that a reboot was done now. Those of more than an hour ago are forgotten.
-    pub(in crate::app) fn note_done(&mut self, now: At) {
+    pub(super) fn note_done(&mut self, now: At) {
         self.done.retain(|done| now.since(*done) < HOUR);
         self.done.push(now);
     }

@@ -98,25 +98,25 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
             reboot::act(model, action)?;
             // Where no one can look at the review, who asks for it approves it.
             if is_unattended(model) {
-                let _ = reboot::approve(model, Approval::Person);
+                let _ = reboot::act(model, RebootAction::Approve(Approval::Person));
             }
             Ok(())
         }
-        Control::Approve => reboot::approve(model, Approval::Person),
+        Control::Approve => reboot::act(model, RebootAction::Approve(Approval::Person)),
         Control::ApproveAs(body) => {
             if let Some(text) = approved_text(model, &body)? {
                 let base = model.draft.handoff.editable().to_owned();
                 model.draft.take_text(&base, &text).carry_out(model);
             }
-            reboot::approve(model, Approval::Person)
+            reboot::act(model, RebootAction::Approve(Approval::Person))
         }
         Control::Permission(body) => permission::decide(model, &body),
         // One of these is never inside another, and both are dealt with before.
         Control::From(..) | Control::Save(_) => Ok(()),
-        Control::Defer => reboot::cancel(model, true),
+        Control::Defer => reboot::act(model, RebootAction::Cancel { defer: true }),
         Control::Pause => autopilot::order(model, RunOrder::Pause(by)),
         Control::Resume => autopilot::order(model, RunOrder::Resume),
-        Control::Undo => reboot::undo(model),
+        Control::Undo => reboot::act(model, RebootAction::Undo),
         Control::ClearState => {
             let tags = [checkpoint::MANUAL, "clear-state"].map(ToOwned::to_owned);
             checkpoint::save(model, tags.into());

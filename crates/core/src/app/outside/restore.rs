@@ -17,7 +17,7 @@ use crate::app::{
     draft::checkpoint::REQUESTS,
     effect::Effect,
     model::{Model, requests::Requests},
-    reboot::{self, iteration},
+    reboot::{self, RebootAction, iteration},
 };
 
 /// Takes up the work of a checkpoint in a fresh session, whose first prompt is its handoff: delivered and proven as that of a reboot.
@@ -81,7 +81,8 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint, git: &GitState) {
     }
     let session = model.session.id;
     model.emit(Effect::ReadGit);
-    reboot::take_up(model, &entry, handoff, session);
+    let entry = Box::new(entry);
+    let _ = reboot::act(model, RebootAction::TakeUp(entry, handoff, session));
 }
 
 /// Returns a saved scratchpad, which may come from another machine, without control characters and cut to the allowed size.

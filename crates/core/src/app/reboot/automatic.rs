@@ -40,7 +40,7 @@ use crate::app::{
         Model, Overlay,
         attempt::AttemptEvent,
         event_scratch::NoReboot,
-        reboot::{Attempt, Breaker, Clock, RebootOutcome},
+        reboot::{Attempt, Breaker, Clock, QuietReason, RebootOutcome},
     },
     refusal::Refusal,
 };
@@ -60,7 +60,11 @@ pub(super) fn held_up(model: &Model, why: &Refusal) -> Option<Next> {
         rests.then(|| Next::Do(Act::StopRun(NoReboot::Breaker(why.to_string()))))
     } else {
         let is_breaker = matches!(why, Refusal::NoAutomatic(_));
-        (!is_breaker).then(|| Next::Do(Act::PutOff(why.to_string())))
+        (!is_breaker).then(|| {
+            let told = Next::Do(Act::Error(why.to_string()));
+            let quiet = Act::BeQuiet(1, QuietReason::Refused(why.to_string()));
+            Next::All(vec![told, Next::Do(quiet)])
+        })
     }
 }
 

@@ -22,7 +22,7 @@ use super::{
     Kind,
     automatic::breaker,
     new_attempt,
-    next::{Act, End, Next, TICK},
+    next::{Act, AgentAct, End, Next, TICK},
 };
 use crate::app::{
     effect::Effect,
@@ -84,7 +84,7 @@ fn hold(
     if awaits_trim(model) {
         return Err(Refusal::LeftToClient("a trim is approved"));
     }
-    let held = Next::Hold(cause, id.clone());
+    let held = Next::Agent(AgentAct::Hold(cause, id.clone()));
     if let Some(attempt) = &model.reboot.attempt {
         return if attempt.may_hold() {
             Ok(held)

@@ -13,19 +13,18 @@
 
 use std::time::Duration;
 
-use crate::{api::wire::AgentState, config::RebootWay, lineage::Cause};
+use crate::{api::wire::AgentState, config::RebootWay};
 use pitstop_agent::{
     AgentEvent, StartSource,
     bridge::{BridgeOrder, OrderId, Outcome, ReplaceWhen},
 };
 
 use super::{
-    next::{Act, End, Next},
+    next::{Act, AgentAct, End, Next},
     on_the_fly,
-    steps::{self, behind_draft, enter, follow, waiting},
+    steps::{self, behind_draft, waiting},
 };
 use crate::app::{
-    effect::Effect,
     facts::{
         end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
         replace_refusal, turn_runs, unsent,
@@ -39,7 +38,6 @@ use crate::app::{
         },
         unsent::OnDisk,
     },
-    reboot::iteration::{close_iteration, open_iteration},
     refusal::Refusal,
 };
 
@@ -160,7 +158,7 @@ fn begin(model: &Model, attempt: &Attempt) -> Next {
     let Some(handoff) = &attempt.handoff else {
         return fail("there is no handoff");
     };
-    Next::Replace(BridgeOrder::ReplaceConversation {
+    Next::Agent(AgentAct::Replace(BridgeOrder::ReplaceConversation {
         text: handoff.text.clone(),
         nonce: handoff.marker.nonce.clone(),
         when: match attempt.kind {
@@ -168,7 +166,7 @@ fn begin(model: &Model, attempt: &Attempt) -> Next {
             _ if attempt.force => ReplaceWhen::Interrupting,
             _ => ReplaceWhen::Idle,
         },
-    })
+    }))
 }
 
 fn fail(why: &str) -> Next {
@@ -197,27 +195,21 @@ pub enum ReplaceEvent<'a> {
     TurnAborted,
 }
 
-/// Takes in a report of the client.
-pub fn on(model: &mut Model, event: ReplaceEvent) {
-    let attempt = model.reboot.attempt.as_ref();
-    let next = attempt.map(|attempt| judge(model, attempt, event));
-    follow(model, next.unwrap_or_default());
-}
-
-fn judge(model: &Model, attempt: &Attempt, event: ReplaceEvent) -> Vec<Next> {
-    let next = match event {
-        ReplaceEvent::OrderEnded(ended) => return order_ended(attempt, ended),
+/// Returns what follows from a report of the client.
+pub(super) fn judge(model: &Model, event: ReplaceEvent) -> Option<Next> {
+    let attempt = model.reboot.attempt.as_ref()?;
+    match event {
+        ReplaceEvent::OrderEnded(ended) => Some(order_ended(model, attempt, ended)),
         ReplaceEvent::HandedOut(id) => {
             is_with_client(attempt, id).then(|| await_sign(model, attempt, id))
         }
         ReplaceEvent::Revoked(id, in_time) => revoked(model, attempt, id, in_time),
         ReplaceEvent::HookSeen(event) if !is_sign(attempt, event) => None,
-        ReplaceEvent::HookSeen(_) | ReplaceEvent::Compacted => replaced(attempt),
+        ReplaceEvent::HookSeen(_) | ReplaceEvent::Compacted => replaced(model, attempt),
         ReplaceEvent::ToolEnded => on_the_fly::tool_ended(attempt),
         ReplaceEvent::PassedOver => on_the_fly::passed_over(attempt),
         ReplaceEvent::TurnAborted => turn_aborted(attempt),
-    };
-    next.into_iter().collect()
+    }
 }
 
 /// Returns what follows from the stop of a turn in which the client compacts, and of the compaction with it.
@@ -250,18 +242,18 @@ fn await_sign(model: &Model, attempt: &Attempt, order: OrderId) -> Next {
     Next::All(vec![handed_out, Next::Do(Act::Emit(timer))])
 }
 
-fn order_ended(attempt: &Attempt, ended: &EndedOrder) -> Vec<Next> {
-    let mut next: Vec<_> = follow_order(attempt, ended).into_iter().collect();
+fn order_ended(model: &Model, attempt: &Attempt, ended: &EndedOrder) -> Next {
+    let mut next: Vec<_> = follow_order(model, attempt, ended).into_iter().collect();
     let begins = ended.end == OrderEnd::Answered(Outcome::Replaced { begun: false });
     let goes_on = !matches!(next.first(), Some(Next::End(_)));
     if let Some(handoff) = attempt.handoff.as_ref().filter(|_| begins && goes_on) {
         let command = format!("/{COMMAND} {}", handoff.marker.nonce);
-        next.push(Next::Do(Act::TypeCommand(command)));
+        next.push(Next::Agent(AgentAct::TypeCommand(command)));
     }
-    next
+    Next::All(next)
 }
 
-fn follow_order(attempt: &Attempt, ended: &EndedOrder) -> Option<Next> {
+fn follow_order(model: &Model, attempt: &Attempt, ended: &EndedOrder) -> Option<Next> {
     let id = ended.id;
     let handed_out = match attempt.phase {
         Phase::Replacing(Replacing::Ordered(order)) if order == id => false,
@@ -275,7 +267,7 @@ fn follow_order(attempt: &Attempt, ended: &EndedOrder) -> Option<Next> {
                 "the client has summarized its conversation itself, and the handoff is not in it";
             Some(Next::End(End::Refused(why.to_owned())))
         }
-        OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(attempt),
+        OrderEnd::Answered(Outcome::Replaced { .. }) => replaced(model, attempt),
         OrderEnd::Answered(Outcome::Lowered) => (!handed_out).then(|| on_the_fly::lowered(id)),
         // The cause is Esc in the middle of it, or a turn or a dialog in its way.
         OrderEnd::Answered(Outcome::Failed(why)) => Some(fail(why)),
@@ -304,7 +296,7 @@ fn revoked(model: &Model, attempt: &Attempt, id: OrderId, in_time: bool) -> Opti
         Revoked::Refused => fail("the client has not begun in time"),
         Revoked::Armed => on_the_fly::announce(model),
         Revoked::Ends(outcome) => {
-            let restore = Next::Do(Act::RestoreTrigger);
+            let restore = Next::Agent(AgentAct::RestoreTrigger);
             Next::All(vec![restore, Next::End(End::TakenBack(outcome))])
         }
     })
@@ -323,24 +315,18 @@ fn is_sign(attempt: &Attempt, event: &AgentEvent) -> bool {
     }
 }
 
-/// Returns what follows from a sign that the conversation is replaced.
-fn replaced(attempt: &Attempt) -> Option<Next> {
+/// Returns what follows from a sign that the conversation is replaced: the next iteration begins.
+fn replaced(model: &Model, attempt: &Attempt) -> Option<Next> {
     let text = attempt.handoff.as_ref().map(|one| one.text.clone());
-    matches!(attempt.phase, Phase::Replacing(Replacing::HandedOut { .. }))
-        .then_some(Next::Replaced(attempt.cause, text))
-}
-
-/// Begins the next iteration, because the conversation is replaced by this text.
-pub(super) fn begin_iteration(model: &mut Model, cause: Cause, text: Option<String>) {
-    close_iteration(model, end_reason(model));
-    let parent = model.lineage.iterations().last().map(|last| last.iteration);
-    open_iteration(model, None, Some(cause), parent);
-    let iteration = model.session.iteration();
-    model.emit(Effect::ContinuePane(iteration));
-    model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
     let agent = NewAgent {
         launch: Launch::Running,
         proof: Proof::Awaited,
     };
-    enter(model, Phase::Verifying(agent));
+    matches!(attempt.phase, Phase::Replacing(Replacing::HandedOut { .. })).then(|| {
+        Next::All(vec![
+            Next::Do(Act::CloseIteration(end_reason(model))),
+            Next::Agent(AgentAct::GoOn(attempt.cause, text)),
+            Next::Enter(Phase::Verifying(agent)),
+        ])
+    })
 }

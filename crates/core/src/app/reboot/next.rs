@@ -8,12 +8,12 @@ use crate::{
         model::{
             attempt::AttemptEvent,
             event_scratch::NoReboot,
-            reboot::{Attempt, Breaker, Kind, Phase, RebootOutcome},
+            reboot::{Approval, Attempt, Breaker, Kind, Phase, QuietReason, RebootOutcome},
             trim::SurveyEvent,
-            unsent::OnDisk,
+            unsent::{OnDisk, Waiting},
         },
     },
-    lineage::{Cause, IterationId, RebootRecord},
+    lineage::{Cause, EndReason, IterationId, RebootRecord},
 };
 use pitstop_agent::bridge::{BridgeOrder, QuestionId};
 use pitstop_transcript::SessionId;
@@ -33,16 +33,6 @@ pub(super) enum Next {
     Note(AttemptEvent<'static>),
     /// Another way is taken, because it cannot be done in place for this reason, and this phase begins.
     Change(Kind, Option<String>, Option<Phase>),
-    /// The prompt box is read once more.
-    LookAtDraft,
-    /// The client's own side gets this order to replace the conversation.
-    Replace(BridgeOrder),
-    /// The conversation is replaced by this text: the next iteration begins, for this cause.
-    Replaced(Cause, Option<String>),
-    /// It answers this compaction of the client's, which has begun for this cause.
-    Hold(Cause, QuestionId),
-    /// A client that waits in a compaction goes on in its own way.
-    LetClientGo,
     /// The clock starts by which `auto` announces it for this time.
     StartClock(Duration),
     /// `auto` approves it.
@@ -50,21 +40,46 @@ pub(super) enum Next {
         /// True if the client goes on in its own way where it cannot be approved.
         or_leave_client: bool,
     },
-    /// The old agent is ended.
-    EndAgent,
-    /// The next iteration begins, and its process is started.
-    Start(Box<NewProcess>),
-    /// The warm-up prompt is given.
-    WarmUp(String),
-    /// The new agent cannot take over for this reason. The record is for the iteration that it has begun, if there is one; the last is
-    /// what was kept on disk of the prompt box.
-    RollBack(String, Option<Box<RebootRecord>>, OnDisk),
     /// The reboot ends.
     End(End),
+    /// This is done with the agent.
+    Agent(AgentAct),
     /// The rest of the model does this.
     Do(Act),
     /// These follow one after the other.
     All(Vec<Next>),
+}
+
+/// What a reboot does with the agent, old or new.
+pub(super) enum AgentAct {
+    /// The prompt box is read once more.
+    LookAtDraft,
+    /// The client's own side gets this order to replace the conversation.
+    Replace(BridgeOrder),
+    /// The reboot answers this compaction of the client's, which has begun for this cause.
+    Hold(Cause, QuestionId),
+    /// A client that waits in a compaction goes on in its own way.
+    LetGo,
+    /// The old agent is ended.
+    End,
+    /// The next iteration begins, and its process is started.
+    Start(Box<NewProcess>),
+    /// The next iteration begins inside the running client, for this cause and with this text.
+    GoOn(Cause, Option<String>),
+    /// The warm-up prompt is given.
+    WarmUp(String),
+    /// This command is typed, which begins the turn after the handoff.
+    TypeCommand(String),
+    /// This prompt is typed.
+    Submit(String),
+    /// The prompt that is being typed is left as it is.
+    AbandonPrompt,
+    /// No order for the middle of a turn is given to this process again, for this reason.
+    LeaveUnanswered(&'static str),
+    /// The client sets its trigger back.
+    RestoreTrigger,
+    /// The unsent prompt is put into the prompt box, with the cursor at this position.
+    PutBack(String, Option<usize>),
 }
 
 /// What a reboot demands of the rest of the model.
@@ -73,39 +88,51 @@ pub(super) enum Act {
     Emit(Effect),
     /// This is written to the message log.
     Log(String),
+    /// The person at the keyboard is told this.
+    Info(String),
+    /// The person at the keyboard is told that this went wrong.
+    Error(String),
     /// The person at the keyboard is shown the review.
     OpenReview,
+    /// The review is closed.
+    CloseReview,
+    /// The message is the one that is shown: the text that was on the screen is the text that is sent.
+    FixMessage(Approval),
+    /// A summary that was asked for comes too late, for this reason.
+    DropSummary(&'static str),
+    /// The agent's request for a reboot is dismissed.
+    DismissWish,
+    /// The card of the last reboot is answered.
+    AnswerCard,
     /// The preview of a trim takes this in.
     Survey(SurveyEvent),
     /// A run is held by this wish of a person's.
     HoldRun(&'static str),
     /// A run stops, because a reboot that was due did not begin.
     StopRun(NoReboot),
-    /// The person is told why a reboot did not begin; it is tried again when the next turn has ended.
-    PutOff(String),
+    /// No reboot begins by itself until so many turns have ended, for this reason.
+    BeQuiet(u32, QuietReason),
     /// This breaker holds reboots back, or none does.
     HoldBack(Option<Breaker>),
     /// The good moment is taken up.
     TakeGoodMoment,
-    /// This command is typed, which begins the turn after the handoff.
-    TypeCommand(String),
-    /// This prompt is typed.
-    Submit(String),
     /// The handoff is made again, where no one has read it or a turn has gone on since the approval, by up to some hundred steps: it
     /// would name steps as under way that are done. A message that a person has edited is left as it is.
     DraftAgain,
     /// The summary in the handoff is brought up to date.
     RefreshSummary,
-    /// The unsent prompt, which is on disk, is taken over from the old agent.
-    TakeUnsent(OnDisk),
-    /// No order for the middle of a turn is given to this process again, for this reason.
-    LeaveUnanswered(&'static str),
-    /// The client sets its trigger back.
-    RestoreTrigger,
-    /// The unsent prompt is put into the prompt box, with the cursor at this position.
-    PutBack(String, Option<usize>),
-    /// The unsent prompt is in the prompt box.
-    ForgetUnsent,
+    /// The unsent prompt is this one, which is put back later, or none.
+    KeepUnsent(Option<Waiting>),
+    /// This was kept on disk of the prompt box when the agent ended while its conversation was replaced.
+    Outlive(OnDisk),
+    /// This record is for the present iteration.
+    Record(Box<RebootRecord>),
+    /// The present iteration is written to disk.
+    SaveIteration,
+    /// The present iteration ends for this reason.
+    CloseIteration(EndReason),
+    /// The reboot was refused for this reason.
+    NoteRefusal(String),
 }
 
 /// The process of an iteration that a reboot begins.

@@ -16,7 +16,7 @@ use pitstop_agent::bridge::OrderId;
 
 use super::{
     Attempt, Kind, in_place,
-    next::{Act, End, Next},
+    next::{AgentAct, End, Next},
     steps::{behind_draft, waiting},
     timing,
 };
@@ -143,8 +143,8 @@ pub(super) fn passed_over(attempt: &Attempt) -> Option<Next> {
 fn leave_unanswered(order: OrderId, why: &'static str) -> Next {
     let refused = Phase::Replacing(Replacing::Refused(why.to_owned()));
     Next::All(vec![
-        Next::Do(Act::LeaveUnanswered(why)),
-        Next::Do(Act::RestoreTrigger),
+        Next::Agent(AgentAct::LeaveUnanswered(why)),
+        Next::Agent(AgentAct::RestoreTrigger),
         Next::GoOn(refused, Some(Effect::RevokeOrder(order))),
     ])
 }

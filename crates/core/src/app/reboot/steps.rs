@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use crate::{
     api::wire::AgentState,
-    config::{Delivery, RebootMode},
-    lineage::{Cause, EndReason, RebootRecord, TrimRecord},
+    config::{Delivery, RebootConfig, RebootMode},
+    lineage::{Cause, EndReason, RebootRecord, RunId, TrimRecord},
 };
 use pitstop_agent::{bridge::BridgeOrder, claude::prompt_box::PromptBox};
+use pitstop_base::clock::At;
 
 use super::{
-    Approval, DEFER_TURNS, approve,
-    next::{Act, End, NewProcess, Next, TICK},
-    open_review, prepare,
+    Approval, DEFER_TURNS, RebootAction, act,
+    next::{Act, AgentAct, End, NewProcess, Next, TICK},
+    prepare,
     timing::{self, is_free, is_within_call, quiet_for},
 };
 use crate::app::{
@@ -32,10 +33,12 @@ use crate::app::{
         attempt::{AttemptEvent, verify_timer},
         event_scratch::NoReboot,
         orders::Purpose,
+        reading::Reading,
         reboot::{
             Attempt, Clock, Held, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason,
-            RebootOutcome, Replacing,
+            Reboot, RebootOutcome, Replacing,
         },
+        session::Session,
         unsent::OnDisk,
         view::Outcome,
     },
@@ -83,10 +86,10 @@ pub(super) fn next_step(model: &Model, attempt: &Attempt) -> Option<Next> {
         Phase::Warming { due, .. } => {
             let rests = model.session.agent.state == AgentState::Idle;
             let prompt = || model.config.reboot.warmup_prompt.clone();
-            (*due && rests).then(|| Next::WarmUp(prompt().unwrap_or_default()))
+            (*due && rests).then(|| Next::Agent(AgentAct::WarmUp(prompt().unwrap_or_default())))
         }
         Phase::RollingBack(launch) => match launch {
-            Launch::Pending => Some(Next::Start(Box::new(next_process(model, attempt)))),
+            Launch::Pending => Some(new_process(model, attempt)),
             Launch::Ordered => None,
             Launch::Running => Some(Next::End(End::RolledBack)),
             Launch::Failed(again) => Some(Next::End(End::NotResumed(again.clone()))),
@@ -106,7 +109,15 @@ pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
                 let epoch = model.next_epoch();
                 model.reboot.begin(*attempt, epoch);
             }
-            Next::Enter(phase) => enter(model, phase),
+            Next::Enter(phase) => {
+                carried::keep_edit(model);
+                let (run, session, config) = (model.lineage.run(), &model.session, &model.config);
+                let effects = (model.reboot).enter(phase, run, session, &config.reboot, model.now);
+                model.emit_all(effects);
+                if let Some(text) = model.reboot.delivered().map(str::to_owned) {
+                    checkpoint::at_reboot(model, text);
+                }
+            }
             Next::GoOn(phase, order) => {
                 model.reboot.on(AttemptEvent::GotOn(phase));
                 model.emit_all(order);
@@ -124,41 +135,97 @@ pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
                 }
                 follow(model, phase.map(Next::Enter));
             }
-            Next::Hold(cause, id) => {
-                let held = Held {
-                    id,
-                    until: model.now.since_start + model.config.guard.answer_within,
-                    epoch: model.next_epoch(),
-                    answered: false,
-                };
-                model.emit(Effect::SetTimer(TimerId::Compaction(held.epoch), TICK));
-                model.reboot.on(AttemptEvent::Holds(cause, held));
+            Next::StartClock(delay) => {
+                let at = model.now.since_start.saturating_add(delay);
+                let epoch = model.next_epoch();
+                let clock = Some(Clock { at, epoch });
+                (model.reboot).on(AttemptEvent::GotOn(Phase::Review { clock }));
+                model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
+                // The turns for which it has waited belong in the summary.
+                summary::on(model, SummaryEvent::Drafting);
             }
-            Next::LetClientGo => {
-                let goes_on = model.reboot.let_client_go();
-                model.emit_all(goes_on);
-            }
-            Next::StartClock(delay) => start_clock(model, delay),
-            Next::GoAhead { or_leave_client } => go_ahead(model, or_leave_client),
-            Next::LookAtDraft => look_at_draft(model),
-            Next::Replace(order) => {
-                let id = model.order(Purpose::Replace, order, in_place::ANSWERED_WITHIN);
-                let ordered = Phase::Replacing(Replacing::Ordered(id));
-                model.reboot.on(AttemptEvent::GotOn(ordered));
-            }
-            Next::Replaced(cause, text) => in_place::begin_iteration(model, cause, text),
-            Next::EndAgent => ending::on(model, EndingEvent::Begins { urgent: false }),
-            Next::Start(process) => start(model, *process),
-            Next::WarmUp(prompt) => {
-                // A prompt box that is not empty, or not there, is waited for.
-                if submit::give(model, &prompt, Then::Submit).is_ok() {
-                    end(model, End::Finished { warmed_up: true });
+            Next::GoAhead { or_leave_client } => {
+                model.reboot.on(AttemptEvent::ClockStopped);
+                match act(model, RebootAction::Approve(Approval::Auto)) {
+                    Err(why) if or_leave_client => {
+                        model.error(format!("the compaction is left to the client: {why}"));
+                        end(model, End::LeftToClient(None));
+                    }
+                    Err(why) => tracing::info!(%why, "an automatic reboot cannot go ahead"),
+                    Ok(()) => {}
                 }
             }
-            Next::RollBack(why, record, beside) => roll_back(model, why, record, beside),
             Next::End(how) => end(model, how),
+            Next::Agent(act) => act_on_agent(model, act),
             Next::Do(act) => perform(model, act),
             Next::All(next) => follow(model, next),
+        }
+    }
+}
+
+fn act_on_agent(model: &mut Model, act: AgentAct) {
+    match act {
+        AgentAct::LookAtDraft => {
+            model.scratch.reads_prompt_box = true;
+            model.emit(Effect::ReadPromptBox);
+            // The client's own side knows every line as it is.
+            let in_force = model.session.agent.bridge.of(model.session.id).is_some();
+            let asks = in_force && !is_gone(model);
+            let (purpose, order) = (Purpose::LastDraft, BridgeOrder::ReadDraft);
+            let order = asks.then(|| model.order(purpose, order, DRAFT_READ_WITHIN));
+            let look = order.map_or(LastLook::Done, LastLook::Ordered);
+            model.reboot.on(AttemptEvent::Looked(look));
+        }
+        AgentAct::Replace(order) => {
+            let id = model.order(Purpose::Replace, order, in_place::ANSWERED_WITHIN);
+            let ordered = Phase::Replacing(Replacing::Ordered(id));
+            model.reboot.on(AttemptEvent::GotOn(ordered));
+        }
+        AgentAct::Hold(cause, id) => {
+            let held = Held {
+                id,
+                until: model.now.since_start + model.config.guard.answer_within,
+                epoch: model.next_epoch(),
+                answered: false,
+            };
+            model.emit(Effect::SetTimer(TimerId::Compaction(held.epoch), TICK));
+            model.reboot.on(AttemptEvent::Holds(cause, held));
+        }
+        AgentAct::LetGo => {
+            let goes_on = model.reboot.let_client_go();
+            model.emit_all(goes_on);
+        }
+        AgentAct::End => ending::on(model, EndingEvent::Begins { urgent: false }),
+        AgentAct::Start(process) => start(model, *process),
+        AgentAct::GoOn(cause, text) => {
+            let parent = model.lineage.iterations().last().map(|last| last.iteration);
+            open_iteration(model, None, Some(cause), parent);
+            let iteration = model.session.iteration();
+            model.emit(Effect::ContinuePane(iteration));
+            model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
+        }
+        AgentAct::WarmUp(prompt) => {
+            // A prompt box that is not empty, or not there, is waited for.
+            if submit::give(model, &prompt, Then::Submit).is_ok() {
+                end(model, End::Finished { warmed_up: true });
+            }
+        }
+        AgentAct::TypeCommand(command) => {
+            if let Err(why) = submit::give(model, &command, Then::Submit) {
+                model.error(format!(
+                    "the conversation is replaced, and waits for a prompt of yours: {why}"
+                ));
+            }
+        }
+        AgentAct::Submit(text) => _ = submit::give(model, &text, Then::Submit),
+        AgentAct::AbandonPrompt => model.session.submission.abandon(),
+        AgentAct::LeaveUnanswered(why) => model.session.agent.leave_unanswered(why),
+        AgentAct::RestoreTrigger => {
+            let (purpose, order) = (Purpose::Trigger, BridgeOrder::RestoreTrigger);
+            model.order(purpose, order, on_the_fly::RESTORED_WITHIN);
+        }
+        AgentAct::PutBack(text, cursor) => {
+            _ = submit::give(model, &text, Then::Leave(cursor));
         }
     }
 }
@@ -167,13 +234,32 @@ fn perform(model: &mut Model, act: Act) {
     match act {
         Act::Emit(effect) => model.emit(effect),
         Act::Log(text) => model.note(&text),
-        Act::OpenReview => open_review(model),
+        Act::Info(text) => model.info(text),
+        Act::Error(text) => model.error(text),
+        Act::OpenReview => {
+            model.view.open(Overlay::Review);
+            handoff::draft(model);
+            model.draft.handoff.show_message();
+            let reading = Reading::at_first_section(&model.draft.handoff.current().text);
+            model.view.open_review(reading);
+        }
+        Act::CloseReview => model.view.close(Overlay::Review),
+        Act::FixMessage(approval) => {
+            handoff::draft(model);
+            let message = model.draft.handoff.current().clone();
+            (model.reboot).on(AttemptEvent::Approved(approval, message));
+        }
+        Act::DropSummary(why) => summary::on(model, SummaryEvent::TooLate(why)),
+        Act::DismissWish => {
+            model.reboot.wish = None;
+            model.info("the agent's request is dismissed");
+        }
+        Act::AnswerCard => model.view.answer_card(),
         Act::Survey(event) => trim::on(model, event),
         Act::HoldRun(by) => model.scratch.taken_over = Some(by),
         Act::StopRun(why) => model.scratch.no_reboot = Some(why),
-        Act::PutOff(why) => {
-            model.error(why.clone());
-            let quiet = quiet_for(model, 1, QuietReason::Refused(why));
+        Act::BeQuiet(turns, reason) => {
+            let quiet = quiet_for(model, turns, reason);
             model.reboot.be_quiet(quiet);
         }
         Act::HoldBack(breaker) => {
@@ -182,14 +268,6 @@ fn perform(model: &mut Model, act: Act) {
             }
         }
         Act::TakeGoodMoment => model.draft.moments.take_up(),
-        Act::TypeCommand(command) => {
-            if let Err(why) = submit::give(model, &command, Then::Submit) {
-                model.error(format!(
-                    "the conversation is replaced, and waits for a prompt of yours: {why}"
-                ));
-            }
-        }
-        Act::Submit(text) => _ = submit::give(model, &text, Then::Submit),
         Act::DraftAgain => {
             handoff::draft(model);
             let panel = &model.draft.handoff;
@@ -197,44 +275,59 @@ fn perform(model: &mut Model, act: Act) {
             model.reboot.renew_message(panel.current(), edited);
         }
         Act::RefreshSummary => summary::on(model, SummaryEvent::Drafting),
-        Act::TakeUnsent(on_disk) => unsent::take(model, &on_disk),
-        Act::LeaveUnanswered(why) => model.session.agent.leave_unanswered(why),
-        Act::RestoreTrigger => {
-            let (purpose, order) = (Purpose::Trigger, BridgeOrder::RestoreTrigger);
-            model.order(purpose, order, on_the_fly::RESTORED_WITHIN);
+        Act::KeepUnsent(unsent) => model.reboot.unsent = unsent,
+        Act::Outlive(on_disk) => {
+            let was_cleared = model.session.agent.prompt_box == PromptBox::Empty;
+            let drop = model.reboot.unsent_outlives(on_disk, was_cleared);
+            model.emit_all(drop);
         }
-        Act::PutBack(text, cursor) => {
-            _ = submit::give(model, &text, Then::Leave(cursor));
+        Act::Record(record) => {
+            if let Some(current) = model.lineage.current_mut() {
+                current.reboot = Some(*record);
+            }
         }
-        Act::ForgetUnsent => model.reboot.unsent = None,
+        Act::SaveIteration => save_iteration(model),
+        Act::CloseIteration(reason) => close_iteration(model, reason),
+        Act::NoteRefusal(why) => model.reboot.refused = Some(why),
     }
 }
 
-/// Enters a phase, which is written ahead: its work is done once it is on disk.
-pub(super) fn enter(model: &mut Model, phase: Phase) {
-    carried::keep_edit(model);
-    let Some(attempt) = &mut model.reboot.attempt else {
-        return;
-    };
-    let is_written = attempt.enter(phase, model.now);
-    let entry = is_written.then(|| attempt.entry(model.lineage.run(), &model.session, model.now));
-    let config = &model.config.reboot;
-    let timer = match attempt.phase {
-        Phase::Ending | Phase::Replacing(_) => Some(moment::begin()),
-        Phase::Delivering(_) | Phase::Verifying(_) => Some(verify_timer(config, attempt.epoch)),
-        Phase::Warming { .. } => {
-            let timer = TimerId::WarmUp(attempt.epoch);
-            Some(Effect::SetTimer(timer, config.warmup_delay))
-        }
-        _ => None,
-    };
-    let ends_session = matches!(attempt.phase, Phase::Ending | Phase::Replacing(_));
-    let handoff = attempt.handoff.as_ref().filter(|_| ends_session);
-    let text = handoff.map(|handoff| handoff.text.clone());
-    let journal = entry.map(|entry| Effect::Journal(Box::new(entry)));
-    model.emit_all(journal.into_iter().chain(timer));
-    if let Some(text) = text {
-        checkpoint::at_reboot(model, text);
+impl Reboot {
+    /// Enters a phase, which is written ahead: its work is done once it is on disk.
+    fn enter(
+        &mut self,
+        phase: Phase,
+        run: &RunId,
+        session: &Session,
+        config: &RebootConfig,
+        now: At,
+    ) -> Vec<Effect> {
+        let Some(attempt) = &mut self.attempt else {
+            return Vec::new();
+        };
+        let is_written = attempt.enter(phase, now);
+        let entry = is_written.then(|| attempt.entry(run, session, now));
+        let journal = entry.map(|entry| Effect::Journal(Box::new(entry)));
+        let timer = match attempt.phase {
+            Phase::Ending | Phase::Replacing(_) => Some(moment::begin()),
+            Phase::Delivering(_) | Phase::Verifying(_) => Some(verify_timer(config, attempt.epoch)),
+            Phase::Warming { .. } => {
+                let timer = TimerId::WarmUp(attempt.epoch);
+                Some(Effect::SetTimer(timer, config.warmup_delay))
+            }
+            _ => None,
+        };
+        journal.into_iter().chain(timer).collect()
+    }
+
+    /// Returns the message of the reboot whose phase ends the session, or its conversation.
+    fn delivered(&self) -> Option<&str> {
+        let ends = |one: &&Attempt| matches!(one.phase, Phase::Ending | Phase::Replacing(_));
+        let attempt = self.attempt.as_ref().filter(ends)?;
+        attempt
+            .handoff
+            .as_ref()
+            .map(|handoff| handoff.text.as_str())
     }
 }
 
@@ -299,13 +392,13 @@ fn wait(model: &Model, attempt: &Attempt, look: LastLook, draft: &OnDisk) -> Opt
         return in_place::wait(model, attempt, look, draft);
     }
     match look {
-        LastLook::Pending => Some(Next::LookAtDraft),
+        LastLook::Pending => Some(Next::Agent(AgentAct::LookAtDraft)),
         LastLook::Done if !model.scratch.reads_prompt_box => {
             behind_draft(not_begun(model), look, draft, |on_disk| {
                 if is_within_call(model, attempt) {
                     Next::Note(AttemptEvent::CallBegun)
                 } else {
-                    let take_unsent = Next::Do(Act::TakeUnsent(on_disk));
+                    let take_unsent = unsent::take(model, &on_disk);
                     let leave = Next::Enter(Phase::Ending);
                     Next::All(vec![Next::Do(Act::DraftAgain), take_unsent, leave])
                 }
@@ -333,46 +426,6 @@ pub(super) fn behind_draft(
     }
 }
 
-/// Starts the clock by which `auto` announces the reboot.
-fn start_clock(model: &mut Model, delay: Duration) {
-    let at = model.now.since_start.saturating_add(delay);
-    let epoch = model.next_epoch();
-    let clock = Some(Clock { at, epoch });
-    model
-        .reboot
-        .on(AttemptEvent::GotOn(Phase::Review { clock }));
-    model.emit(Effect::SetTimer(TimerId::AutoDelay(epoch), delay.min(TICK)));
-    // The turns for which it has waited belong in the summary.
-    summary::on(model, SummaryEvent::Drafting);
-}
-
-/// Goes ahead without asking a person.
-fn go_ahead(model: &mut Model, or_leave_client: bool) {
-    model.reboot.on(AttemptEvent::ClockStopped);
-    let Err(why) = approve(model, Approval::Auto) else {
-        return;
-    };
-    if or_leave_client {
-        model.error(format!("the compaction is left to the client: {why}"));
-        end(model, End::LeftToClient(None));
-    } else {
-        tracing::info!(%why, "an automatic reboot cannot go ahead");
-    }
-}
-
-/// Has the prompt box read off the screen and, where possible, by the client's own side, which knows every line as it is.
-fn look_at_draft(model: &mut Model) {
-    model.scratch.reads_prompt_box = true;
-    model.emit(Effect::ReadPromptBox);
-    let mut look = LastLook::Done;
-    let in_force = model.session.agent.bridge.of(model.session.id).is_some();
-    if in_force && !is_gone(model) {
-        let (purpose, order) = (Purpose::LastDraft, BridgeOrder::ReadDraft);
-        look = LastLook::Ordered(model.order(purpose, order, DRAFT_READ_WITHIN));
-    }
-    model.reboot.on(AttemptEvent::Looked(look));
-}
-
 /// Reports whether the old agent is gone, by our doing or by itself.
 fn is_gone(model: &Model) -> bool {
     model.session.agent.state == AgentState::Exited
@@ -386,7 +439,7 @@ fn end_old_agent(model: &Model, attempt: &Attempt) -> Option<Next> {
             Some(Next::End(End::Unfinished(RebootOutcome::Failed, why)))
         }
         Some(_) => None,
-        None => (!is_within_call(model, attempt)).then_some(Next::EndAgent),
+        None => (!is_within_call(model, attempt)).then_some(Next::Agent(AgentAct::End)),
     }
 }
 
@@ -398,7 +451,7 @@ fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -
             let order = attempt.copy_order();
             Next::GoOn(Phase::Starting { copying, agent }, Some(order))
         }),
-        Launch::Pending => Some(Next::Start(Box::new(next_process(model, attempt)))),
+        Launch::Pending => Some(new_process(model, attempt)),
         Launch::Ordered => None,
         Launch::Running => Some(match attempt.kind {
             // A paste waits for an agent that is ready, which one with a dialog never is.
@@ -412,8 +465,8 @@ fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -
     }
 }
 
-/// Returns the process of the next iteration, which resumes the session that was to end if the new agent could not take over.
-fn next_process(model: &Model, attempt: &Attempt) -> NewProcess {
+/// Has the process of the next iteration started, which resumes the session that was to end if the new agent could not take over.
+fn new_process(model: &Model, attempt: &Attempt) -> Next {
     let rolls_back = matches!(attempt.phase, Phase::RollingBack(_));
     let (kind, old, new) = (attempt.kind, attempt.old, attempt.new);
     let replaced = attempt.replaced.as_ref().map(|one| one.session);
@@ -427,7 +480,7 @@ fn next_process(model: &Model, attempt: &Attempt) -> NewProcess {
     };
     let handoff = attempt.handoff.as_ref();
     let handoff = handoff.filter(|_| kind != Kind::Trim && !rolls_back);
-    NewProcess {
+    Next::Agent(AgentAct::Start(Box::new(NewProcess {
         session,
         cause: if rolls_back {
             Cause::Recovery
@@ -440,7 +493,7 @@ fn next_process(model: &Model, attempt: &Attempt) -> NewProcess {
         back_in,
         handoff: handoff.map(|handoff| handoff.text.clone()),
         as_prompt: kind == Kind::Fresh && !is_pasted(model, attempt),
-    }
+    })))
 }
 
 /// Opens the next iteration and orders its process.
@@ -501,7 +554,7 @@ fn deliver(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
         let nonce = handoff.marker.nonce;
         next.push(Next::Do(Act::Emit(Effect::WatchPane(nonce))));
     }
-    next.push(Next::Do(Act::Submit(handoff.text)));
+    next.push(Next::Agent(AgentAct::Submit(handoff.text)));
     Some(Next::All(next))
 }
 
@@ -535,24 +588,17 @@ pub(super) fn give_up(model: &Model, attempt: &Attempt, why: &str) -> Next {
     let is_replaced = attempt.kind.replaces() && attempt.has_begun();
     let (session, preserved) = (model.session.id, &model.draft.preserved);
     let record = is_replaced.then(|| Box::new(attempt.record(session, preserved, model.now)));
-    let beside = attempt.beside.clone();
-    Next::RollBack(why, record, beside)
+    let mut next = vec![
+        Next::Note(AttemptEvent::RollsBack(why)),
+        Next::Do(Act::Outlive(attempt.beside.clone())),
+    ];
+    next.extend(record.map(|record| Next::Do(Act::Record(record))));
+    next.push(Next::Do(Act::CloseIteration(EndReason::Crash)));
+    next.push(Next::Enter(Phase::RollingBack(Launch::Pending)));
+    Next::All(next)
 }
 
-/// Resumes the old session, because the new agent could not take over.
-fn roll_back(model: &mut Model, why: String, record: Option<Box<RebootRecord>>, beside: OnDisk) {
-    model.reboot.on(AttemptEvent::RollsBack(why));
-    let was_cleared = model.session.agent.prompt_box == PromptBox::Empty;
-    let drop = model.reboot.unsent_outlives(beside, was_cleared);
-    model.emit_all(drop);
-    if let (Some(record), Some(current)) = (record, model.lineage.current_mut()) {
-        current.reboot = Some(*record);
-    }
-    close_iteration(model, EndReason::Crash);
-    enter(model, Phase::RollingBack(Launch::Pending));
-}
-
-/// Ends the reboot under way.
+/// Ends the reboot under way, in the journal too.
 pub(super) fn end(model: &mut Model, how: End) {
     let Some(mut attempt) = model.reboot.attempt.take() else {
         return;
@@ -563,47 +609,36 @@ pub(super) fn end(model: &mut Model, how: End) {
         End::NotStarted(_) | End::NotResumed(_) => true,
         _ => false,
     };
-    match how {
-        End::Finished { warmed_up } => finish(model, attempt, warmed_up),
-        End::Refused(why) => refuse(model, attempt, why),
-        End::NotStarted(why) => {
-            let failed = RebootOutcome::Failed;
-            close(model, &mut attempt, failed, Some(&why), None);
-        }
-        End::RolledBack => {
-            let why = attempt.failure.clone().unwrap_or_default();
-            model.error(if attempt.kind.replaces() {
-                format!("the session is resumed as the client left it: {why}")
-            } else {
-                format!("reboot rolled back, the old session is resumed: {why}")
-            });
-            let card = moment::failed(&attempt, &why, true);
-            let outcome = RebootOutcome::RolledBack;
-            close(model, &mut attempt, outcome, None, Some(card));
-        }
-        End::NotResumed(again) => {
-            let why = attempt.failure.as_deref().unwrap_or_default();
-            model.error(format!(
-                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
-            ));
-            close(model, &mut attempt, RebootOutcome::Failed, None, None);
-        }
-        End::TakenBack(outcome) => {
-            close(model, &mut attempt, outcome, None, None);
-            // Nothing went wrong.
-            model.reboot.failure = None;
-        }
-        End::LeftToClient(notice) => {
-            if let Some(notice) = notice {
-                model.info(notice);
-            }
-            model.view.close(Overlay::Review);
-            let why = Some("left to the client");
-            close(model, &mut attempt, RebootOutcome::Failed, why, None);
-        }
-        End::Unfinished(outcome, why) => {
-            close(model, &mut attempt, outcome, why.as_deref(), None);
-        }
+    let is_taken_back = matches!(how, End::TakenBack(_));
+    let Ended {
+        outcome,
+        why,
+        card,
+        acts,
+    } = ended(model, &attempt, how);
+    for act in acts {
+        perform(model, act);
+    }
+    (model.outside.counters).count_reboot(attempt.cause, outcome);
+    let hook = prepare::after_reboot(model, &attempt, outcome, why.as_deref());
+    let done = outcome == RebootOutcome::Done;
+    let why = (!done).then(|| why.as_deref().unwrap_or(outcome.into()));
+    let on_disk = model.reboot.close(&mut attempt, why, model.now);
+    if outcome == RebootOutcome::Withdrawn || is_taken_back {
+        // Nothing went wrong.
+        model.reboot.failure = None;
+    }
+    model.emit_all(attempt.let_client_go());
+    if attempt.enter(if done { Phase::Done } else { Phase::Failed }, model.now) {
+        let entry = attempt.entry(model.lineage.run(), &model.session, model.now);
+        model.emit(Effect::Journal(Box::new(entry)));
+    }
+    model.emit_all(hook);
+    model.emit_all(model.reboot.forget_draft(&on_disk));
+    if let Some(card) = card {
+        let awaits_figure = done && model.used().is_none();
+        let timer = model.view.show_card(card, awaits_figure, model.now);
+        model.emit(timer);
     }
     if leaves_no_agent {
         close_iteration(model, EndReason::Crash);
@@ -614,57 +649,110 @@ pub(super) fn end(model: &mut Model, how: End) {
     }
 }
 
-/// Refuses the reboot before anything was done to the old agent, which goes on.
-fn refuse(model: &mut Model, mut attempt: Attempt, why: String) {
+/// What follows from the end of a reboot.
+struct Ended {
+    outcome: RebootOutcome,
+    /// The reason, where the outcome does not tell enough.
+    why: Option<String>,
+    /// The card that is shown.
+    card: Option<Outcome>,
+    /// What comes before the journal is closed.
+    acts: Vec<Act>,
+}
+
+/// Returns what follows from this end of an attempt.
+fn ended(model: &Model, attempt: &Attempt, how: End) -> Ended {
+    let failure = || attempt.failure.clone().unwrap_or_default();
+    let (outcome, why, card, acts) = match how {
+        End::Finished { warmed_up } => return finished(model, attempt, warmed_up),
+        // Nothing was done to the old agent, which goes on.
+        End::Refused(why) => {
+            let card = moment::failed(attempt, &why, false);
+            let acts = refused(model, attempt, &why);
+            (RebootOutcome::Failed, Some(why), Some(card), acts)
+        }
+        End::NotStarted(why) => (RebootOutcome::Failed, Some(why), None, Vec::new()),
+        End::RolledBack => {
+            let why = failure();
+            let card = moment::failed(attempt, &why, true);
+            let message = if attempt.kind.replaces() {
+                format!("the session is resumed as the client left it: {why}")
+            } else {
+                format!("reboot rolled back, the old session is resumed: {why}")
+            };
+            let acts = vec![Act::Error(message)];
+            (RebootOutcome::RolledBack, None, Some(card), acts)
+        }
+        End::NotResumed(again) => {
+            let why = failure();
+            let message = format!(
+                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
+            );
+            (RebootOutcome::Failed, None, None, vec![Act::Error(message)])
+        }
+        End::TakenBack(outcome) => (outcome, None, None, Vec::new()),
+        End::LeftToClient(notice) => {
+            let notice = notice.map(|notice| Act::Info(notice.to_owned()));
+            let acts = notice.into_iter().chain([Act::CloseReview]).collect();
+            let why = Some("left to the client".to_owned());
+            (RebootOutcome::Failed, why, None, acts)
+        }
+        End::Unfinished(outcome, why) => (outcome, why, None, Vec::new()),
+    };
+    Ended {
+        outcome,
+        why,
+        card,
+        acts,
+    }
+}
+
+/// Returns what a reboot that is refused leads to: the old agent goes on, and a run stops.
+fn refused(model: &Model, attempt: &Attempt, why: &str) -> Vec<Act> {
+    let noted = Act::NoteRefusal(why.to_owned());
     let by_itself = attempt.is_by_itself();
-    let card = moment::failed(&attempt, &why, false);
-    let failed = RebootOutcome::Failed;
-    close(model, &mut attempt, failed, Some(&why), Some(card));
-    model.reboot.refused = Some(why.clone());
     // A turn that is at work is not ended: its reboot is tried again after it.
     if by_itself && model.autopilot.is_some() && !model.session.agent.activity.turn {
-        model.scratch.no_reboot = Some(NoReboot::Refused(why));
-        return;
+        let refused = NoReboot::Refused(why.to_owned());
+        return vec![noted, Act::StopRun(refused)];
     }
     let goes_on = if is_gone(model) {
         ""
     } else {
         ", and the agent goes on"
     };
-    model.error(format!("the reboot is refused{goes_on}: {why}"));
+    let message = format!("the reboot is refused{goes_on}: {why}");
+    let mut acts = vec![noted, Act::Error(message)];
     if by_itself {
-        let quiet = quiet_for(model, 1, QuietReason::Refused(why));
-        model.reboot.be_quiet(quiet);
+        acts.push(Act::BeQuiet(1, QuietReason::Refused(why.to_owned())));
     }
+    acts
 }
 
-/// Finishes a reboot that went well: its record goes to the history.
-fn finish(model: &mut Model, mut attempt: Attempt, warmed_up: bool) {
+/// Returns what a reboot that went well leads to: its record goes to the history.
+fn finished(model: &Model, attempt: &Attempt, warmed_up: bool) -> Ended {
     let kind = attempt.kind;
     let record = RebootRecord {
         warmed_up,
         ..attempt.record(model.session.id, &model.draft.preserved, model.now)
     };
     let took_ms = record.total_ms();
-    if kind.is_reboot()
-        && let Some(current) = model.lineage.current_mut()
-    {
-        current.reboot = Some(record);
-    }
+    let card = moment::done(model, attempt, took_ms, kind != Kind::Trim);
+    let record = kind.is_reboot().then(|| Act::Record(Box::new(record)));
+    let mut acts = Vec::from_iter(record);
     // The record is saved before the journal is closed: if we were killed between the two, a record that came later would be lost
     // with its reboot.
-    save_iteration(model);
-    model.info(success(model, &attempt, took_ms));
-    let card = moment::done(model, &attempt, took_ms, kind != Kind::Trim);
+    acts.push(Act::SaveIteration);
+    acts.push(Act::Info(success(model, attempt, took_ms)));
     if matches!(kind, Kind::Undo(..)) {
         // A person who took a reboot back does not want to be asked again at once.
-        let quiet = quiet_for(model, DEFER_TURNS, QuietReason::Undone);
-        model.reboot.be_quiet(quiet);
+        acts.push(Act::BeQuiet(DEFER_TURNS, QuietReason::Undone));
     }
-    let card = kind.is_reboot().then_some(card);
-    close(model, &mut attempt, RebootOutcome::Done, None, card);
-    if kind.is_reboot() {
-        model.reboot.note_done(model.now);
+    Ended {
+        outcome: RebootOutcome::Done,
+        why: None,
+        card: kind.is_reboot().then_some(card),
+        acts,
     }
 }
 
@@ -698,36 +786,4 @@ fn won(record: TrimRecord) -> String {
         record.responses,
         record.of
     )
-}
-
-/// Closes an attempt, in the journal too, and shows this card; `why` is given where the outcome does not tell enough.
-fn close(
-    model: &mut Model,
-    attempt: &mut Attempt,
-    outcome: RebootOutcome,
-    why: Option<&str>,
-    card: Option<Outcome>,
-) {
-    (model.outside.counters).count_reboot(attempt.cause, outcome);
-    let hook = prepare::after_reboot(model, attempt, outcome, why);
-    let done = outcome == RebootOutcome::Done;
-    let why = (!done).then(|| why.unwrap_or(outcome.into()));
-    let on_disk = model.reboot.close(attempt, why);
-    if outcome == RebootOutcome::Withdrawn {
-        // Nothing went wrong.
-        model.reboot.failure = None;
-    }
-    model.emit_all(attempt.let_client_go());
-    if attempt.enter(if done { Phase::Done } else { Phase::Failed }, model.now) {
-        let entry = attempt.entry(model.lineage.run(), &model.session, model.now);
-        model.emit(Effect::Journal(Box::new(entry)));
-    }
-    model.emit_all(hook);
-    model.emit_all(model.reboot.forget_draft(&on_disk));
-    model.reboot.ending = None;
-    if let Some(card) = card {
-        let awaits_figure = done && model.used().is_none();
-        let timer = model.view.show_card(card, awaits_figure, model.now);
-        model.emit(timer);
-    }
 }

@@ -13,42 +13,51 @@ use crate::api::wire::AgentState;
 use pitstop_agent::bridge::Link;
 use pitstop_transcript::prompts::without_marks;
 
-pub use crate::app::{facts::unsent, model::unsent::Unsent};
 use crate::app::{
+    consequences::Consequences,
     facts::{in_box, not_begun, typing_refusal},
     model::{
         Model,
+        reboot::Reboot,
         unsent::{OnDisk, Waiting},
     },
-    reboot::next::{Act, Next},
+    reboot::next::{Act, AgentAct, Next},
 };
+pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
 /// Takes over what the old session was given and has not begun, before that ends.
-pub fn take(model: &mut Model, on_disk: &OnDisk) {
-    if unsent(model) == Unsent::Unreadable {
-        model.error("your unsent prompt could not be read, and goes with the session");
-    }
+pub(super) fn take(model: &Model, on_disk: &OnDisk) -> Next {
+    let lost = (unsent(model) == Unsent::Unreadable)
+        .then(|| "your unsent prompt could not be read, and goes with the session".to_owned());
     // A prompt that is waiting to be put back already is carried over to the session after.
-    let Some(text) = not_begun(model) else {
-        return model.emit_all(model.reboot.forget_draft(on_disk));
+    let taken = match not_begun(model) {
+        None => model.reboot.forget_draft(on_disk).map(Act::Emit),
+        Some(text) => {
+            let draft = model.session.agent.bridge.draft(model.session.id);
+            let cursor = draft.filter(|draft| draft.text == text);
+            Some(Act::KeepUnsent(Some(Waiting {
+                cursor: cursor.map(|draft| draft.cursor),
+                ..Waiting::new(text)
+            })))
+        }
     };
-    let draft = model.session.agent.bridge.draft(model.session.id);
-    let cursor = draft.filter(|draft| draft.text == text);
-    model.reboot.unsent = Some(Waiting {
-        cursor: cursor.map(|draft| draft.cursor),
-        ..Waiting::new(text)
-    });
+    let acts = lost.map(Act::Error).into_iter().chain(taken);
+    Next::All(acts.map(Next::Do).collect())
 }
 
-/// Takes over an unsent prompt that was kept with its agent's end, and says what of it is lost: the client tells no one what an image
-/// or a long paste is.
-pub fn found(model: &mut Model, kept: &str) {
-    let words = without_marks(kept);
-    if words != kept {
-        model.error("an image or a long paste in your unsent prompt is lost: paste it again");
-    }
-    if !words.trim().is_empty() {
-        model.reboot.unsent_found(words);
+impl Reboot {
+    /// Takes over an unsent prompt that was kept with its agent's end, and says what of it is lost: the client tells no one what an
+    /// image or a long paste is.
+    pub(in crate::app) fn kept_found(&mut self, kept: &str) -> Consequences {
+        let mut done = Consequences::default();
+        let words = without_marks(kept);
+        if words != kept {
+            done.error("an image or a long paste in your unsent prompt is lost: paste it again");
+        }
+        if !words.trim().is_empty() {
+            self.unsent_found(words);
+        }
+        done
     }
 }
 
@@ -67,10 +76,13 @@ pub(super) fn put_back(model: &Model) -> Option<Next> {
         waiting.cursor.is_some() && model.session.agent.bridge.link == Link::Awaited;
     if matches!(in_box(model), Unsent::Text(text) if text.contains(&waiting.text)) {
         // It did get there, or the person has written it again.
-        Some(Next::Do(Act::ForgetUnsent))
+        Some(Next::Do(Act::KeepUnsent(None)))
     } else if waiting.failed || typing_refusal(model).is_some() || awaits_bridge {
         None
     } else {
-        Some(Next::Do(Act::PutBack(waiting.text.clone(), waiting.cursor)))
+        Some(Next::Agent(AgentAct::PutBack(
+            waiting.text.clone(),
+            waiting.cursor,
+        )))
     }
 }

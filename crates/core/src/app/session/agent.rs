@@ -21,7 +21,7 @@ use crate::app::{
     model::{Model, activity::TitleState, attempt::AttemptEvent, session::Session},
     reboot::{
         self, RebootEvent,
-        in_place::{self, ReplaceEvent},
+        in_place::ReplaceEvent,
         trim::{self, SurveyEvent},
     },
     session::{
@@ -55,7 +55,10 @@ pub fn said(model: &mut Model, event: AgentEvent) {
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     model.reboot.on(AttemptEvent::SessionSeen);
-    in_place::on(model, ReplaceEvent::HookSeen(&event));
+    reboot::on(
+        model,
+        RebootEvent::Replacing(ReplaceEvent::HookSeen(&event)),
+    );
     match event {
         AgentEvent::SessionStarted {
             model: name,
@@ -330,7 +333,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let known = &model.session.transcript;
     // One more boundary is a sign too.
     if known.whole && facts.whole && facts.compactions > known.compactions {
-        in_place::on(model, ReplaceEvent::Compacted);
+        reboot::on(model, RebootEvent::Replacing(ReplaceEvent::Compacted));
     }
     // While a file is read for the first time, its sums are of a part.
     if facts.whole

@@ -100,7 +100,10 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
         }
         BridgeEvent::Said(report) => said(model, *report),
         BridgeEvent::Revoked { id, in_time } => {
-            in_place::on(model, ReplaceEvent::Revoked(id, in_time));
+            reboot::on(
+                model,
+                RebootEvent::Replacing(ReplaceEvent::Revoked(id, in_time)),
+            );
         }
         BridgeEvent::Cancelled { id, was_taken } => {
             let effects = &mut model.scratch.effects;
@@ -158,7 +161,9 @@ fn said(model: &mut Model, report: Report) {
         Said::Fact(fact) => take_fact(model, fact),
         // The hello comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
-        Said::HandedOut(id) => in_place::on(model, ReplaceEvent::HandedOut(id)),
+        Said::HandedOut(id) => {
+            reboot::on(model, RebootEvent::Replacing(ReplaceEvent::HandedOut(id)));
+        }
         _ => {}
     }
 }
@@ -169,7 +174,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
         Fact::SessionStarted { source } => {
             tracing::debug!(source, "the bridge has a session");
             if source == COMPACTED {
-                in_place::on(model, ReplaceEvent::Compacted);
+                reboot::on(model, RebootEvent::Replacing(ReplaceEvent::Compacted));
             }
         }
         Fact::TurnStarted { .. } => {
@@ -182,7 +187,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
             // For other ends a hook reports what they have left going on.
             if reason == TurnEnd::Aborted {
                 signs::turn_aborted(model);
-                in_place::on(model, ReplaceEvent::TurnAborted);
+                reboot::on(model, RebootEvent::Replacing(ReplaceEvent::TurnAborted));
             } else if !turn::end_stopped(model) {
                 model.session.look_again(&mut model.scratch.effects);
             }
@@ -222,7 +227,10 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
             if ended.end == OrderEnd::Answered(failed) {
                 model.session.agent.turn_started();
             }
-            in_place::on(model, ReplaceEvent::OrderEnded(&ended));
+            reboot::on(
+                model,
+                RebootEvent::Replacing(ReplaceEvent::OrderEnded(&ended)),
+            );
         }
         Purpose::LastDraft | Purpose::Trigger => {}
     }

@@ -93,7 +93,7 @@ fn keep_unsent(model: &mut Model, exit: &Exit, was_ending: bool) {
         Some(text) if *exit == Exit::Code(0) && may_have_ended_it(&text) => {
             model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
         }
-        Some(text) => reboot::unsent::found(model, &text),
+        Some(text) => model.reboot.kept_found(&text).carry_out(model),
         None => {}
     }
 }

@@ -20,11 +20,7 @@ use crate::app::{
         activity::{ReportedStop, TitleState},
         submission::SubmissionEvent,
     },
-    reboot::{
-        self, RebootEvent,
-        in_place::{self, ReplaceEvent},
-        submit,
-    },
+    reboot::{self, RebootEvent, in_place::ReplaceEvent, submit},
 };
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
@@ -152,7 +148,7 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         model.draft.note_error(&message, hint, model.now);
     }
     if !call.by_subagent {
-        in_place::on(model, ReplaceEvent::ToolEnded);
+        reboot::on(model, RebootEvent::Replacing(ReplaceEvent::ToolEnded));
     }
     if let Some(todo) = &call.todo {
         model.draft.todo.hooked(todo);

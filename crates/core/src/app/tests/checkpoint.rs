@@ -197,7 +197,8 @@ fn a_checkpoint_without_a_session_leaves_nothing_to_undo() {
         let (_, mut checkpoint) = worked();
         checkpoint.session = saved_in;
         let mut bench = restored(&checkpoint, "");
-        let result = crate::app::reboot::undo(&mut bench.model);
+        let result =
+            crate::app::reboot::act(&mut bench.model, crate::app::reboot::RebootAction::Undo);
         let refused = matches!(result, Err(crate::app::refusal::Refusal::NothingToUndo));
         assert_eq!(refused, !undone);
     }

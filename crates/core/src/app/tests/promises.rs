@@ -12,7 +12,7 @@ use super::*;
 use crate::{
     app::{
         self,
-        reboot::{Approval, Banner, banner, blocked_by, is_quiet, take_up},
+        reboot::{Approval, Banner, RebootAction, act, banner, blocked_by, is_quiet},
     },
     guard::Level,
     lineage::{
@@ -674,7 +674,10 @@ impl World {
                     left_out: Vec::new(),
                     warnings: Vec::new(),
                 };
-                self.begins(|model| take_up(model, &entry, handoff, new));
+                let taken_up = RebootAction::TakeUp(Box::new(entry.clone()), handoff, new);
+                self.begins(|model| {
+                    assert_eq!(act(model, taken_up), Ok(()));
+                });
                 // Until it has written its own.
                 self.journal = Some(entry);
             }

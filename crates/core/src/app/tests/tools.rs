@@ -214,7 +214,13 @@ fn an_agent_that_asks_for_a_reboot_is_shown_and_nothing_begins() {
 fn a_wish_is_answered_by_a_reboot_or_put_aside() {
     let mut bench = Bench::new();
     bench.keeps(asks("x"));
-    assert_eq!(crate::app::reboot::cancel(&mut bench.model, true), Ok(()));
+    assert_eq!(
+        crate::app::reboot::act(
+            &mut bench.model,
+            crate::app::reboot::RebootAction::Cancel { defer: true }
+        ),
+        Ok(())
+    );
     assert_eq!(banner(&bench.model), None);
     bench.keeps(asks("x"));
     bench.press(KeyCode::F(5));

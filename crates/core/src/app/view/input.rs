@@ -262,7 +262,10 @@ pub fn act(model: &mut Model, action: Action) {
             let done = reboot::act(model, RebootAction::Begin(Cause::Key));
             show_refusal(done, model);
         }
-        Action::Defer => show_refusal(reboot::cancel(model, true), model),
+        Action::Defer => show_refusal(
+            reboot::act(model, RebootAction::Cancel { defer: true }),
+            model,
+        ),
         Action::Mode => {
             model.reboot.go_to_next_mode();
             model.info(control::mode_words(model.reboot.mode));
@@ -284,7 +287,7 @@ pub fn act(model: &mut Model, action: Action) {
             checkpoint::save(model, vec![checkpoint::MANUAL.to_owned()]);
             model.info("checkpoint saved");
         }
-        Action::Undo => show_refusal(reboot::undo(model), model),
+        Action::Undo => show_refusal(reboot::act(model, RebootAction::Undo), model),
         Action::EditExternally => {
             model.draft.leave_editors(model.now).carry_out(model);
             let (lent, order) = external::lend(model);
@@ -326,7 +329,10 @@ fn review_key(model: &mut Model, key: KeyEvent) {
     }
     match key.code {
         KeyCode::Enter | KeyCode::Char('a') => {
-            show_refusal(reboot::approve(model, Approval::Person), model);
+            show_refusal(
+                reboot::act(model, RebootAction::Approve(Approval::Person)),
+                model,
+            );
         }
         KeyCode::Char('t') => {
             let action = RebootAction::Take(trim::other_way(model));
@@ -341,8 +347,14 @@ fn review_key(model: &mut Model, key: KeyEvent) {
             done.copy_document("handoff", &text);
             done.carry_out(model);
         }
-        KeyCode::Char('d') => show_refusal(reboot::cancel(model, true), model),
-        KeyCode::Esc => show_refusal(reboot::cancel(model, false), model),
+        KeyCode::Char('d') => show_refusal(
+            reboot::act(model, RebootAction::Cancel { defer: true }),
+            model,
+        ),
+        KeyCode::Esc => show_refusal(
+            reboot::act(model, RebootAction::Cancel { defer: false }),
+            model,
+        ),
         KeyCode::Char('e') => {
             let line = editing::first_line(model);
             model.draft.handoff.edit(line);
