@@ -5,10 +5,7 @@ use std::io::{self, Write as _};
 
 use tempfile::NamedTempFile;
 
-use pitstop_core::app::{
-    Event,
-    event::{Document, ReadEvent},
-};
+use pitstop_core::app::{Event, event::ReadEvent};
 use pitstop_server::attach::ServerMessage;
 
 use super::{Shell, host::TerminalId};
@@ -17,24 +14,22 @@ use super::{Shell, host::TerminalId};
 #[derive(Debug)]
 pub(super) struct Editing {
     pub terminal: TerminalId,
-    document: Document,
     file: NamedTempFile,
 }
 
 impl Shell {
     /// Lends the active terminal to `$EDITOR` with the text in a file of its own. An event reports when the editor was left.
-    pub(super) fn open_editor(&mut self, document: Document, text: &str) {
+    pub(super) fn open_editor(&mut self, text: &str) {
         if self.terminals.editing.is_some() {
             return;
         }
-        if let Err(error) = self.start_editor(document, text) {
+        if let Err(error) = self.start_editor(text) {
             tracing::warn!(%error, "the editor failed");
-            let text = None;
-            self.post(Event::Read(ReadEvent::EditorClosed { document, text }));
+            self.post(Event::Read(ReadEvent::EditorClosed(None)));
         }
     }
 
-    fn start_editor(&mut self, document: Document, text: &str) -> io::Result<()> {
+    fn start_editor(&mut self, text: &str) -> io::Result<()> {
         let mut file = tempfile::Builder::new()
             .prefix("pitstop-")
             .suffix(".md")
@@ -49,7 +44,6 @@ impl Shell {
         });
         self.terminals.editing = Some(Editing {
             terminal: active.id,
-            document,
             file,
         });
         Ok(())
@@ -69,7 +63,6 @@ impl Shell {
         let text = text
             .inspect_err(|error| tracing::warn!(%error, "the editor failed"))
             .ok();
-        let document = editing.document;
-        self.post(Event::Read(ReadEvent::EditorClosed { document, text }));
+        self.post(Event::Read(ReadEvent::EditorClosed(text)));
     }
 }

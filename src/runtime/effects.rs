@@ -79,7 +79,7 @@ impl Shell {
             Effect::ReadRecording(run, iteration) => self.read_recording(&run, iteration),
             Effect::SearchHistory(text) => self.keep(Job::Search(text)),
             Effect::KeepTurn(turn) => self.keep(Job::Turn(turn)),
-            Effect::OpenEditor { document, text } => self.open_editor(document, &text),
+            Effect::OpenEditor(text) => self.open_editor(&text),
             Effect::FollowTranscript { session, path } => self.follow(session, path),
             Effect::SurveyTrim {
                 ask,

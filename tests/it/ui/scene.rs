@@ -453,7 +453,9 @@ pub fn plan_trim(model: &mut Model, second: u64, after: [u64; 5]) {
 
 /// The user does what a bound key does.
 pub fn act(model: &mut Model, action: Action) {
-    app::input::act(model, action);
+    if let Err(why) = app::input::act(model, action) {
+        model.error(why.to_string());
+    }
 }
 
 /// The user presses a key that is not bound.

@@ -2,7 +2,10 @@
 
 use pitstop_base::keymap::Action;
 
-use crate::{app::effect::Effect, lineage::IterationId};
+use crate::{
+    app::effect::Effect,
+    lineage::{IterationId, Way},
+};
 use pitstop_transcript::SessionId;
 
 /// The effects to carry out and the messages to show, each in order.
@@ -77,6 +80,15 @@ pub(in crate::app) enum Request {
     Quit,
     /// Start the agent again.
     Restart,
+    /// Go on with the reboot under review.
+    Approve,
+    /// Take this way in the reboot under review.
+    Take(Way),
+    /// Put the reboot off, or give it up.
+    Cancel {
+        /// True if it is put off.
+        defer: bool,
+    },
     /// Resume an earlier session.
     Resume {
         /// The session.

@@ -23,7 +23,7 @@ use pitstop_terminal::{
 use pitstop_transcript::{SessionId, talk::Talk, trim::TrimSettings};
 
 use crate::app::{
-    event::{CallId, Document, MadeAgain, SummaryId, TimerId},
+    event::{CallId, MadeAgain, SummaryId, TimerId},
     model::{carried::Carried, needs::Need},
 };
 
@@ -122,13 +122,8 @@ pub enum Effect {
     ReadPast(RunId, IterationId),
     /// Read the file that holds the task of the run.
     ReadTask,
-    /// Open a document in `$EDITOR`.
-    OpenEditor {
-        /// The document.
-        document: Document,
-        /// Its text.
-        text: String,
-    },
+    /// Open a document with this text in `$EDITOR`.
+    OpenEditor(String),
     /// Follow this transcript file.
     FollowTranscript {
         /// The session whose transcript it is.

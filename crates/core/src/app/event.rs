@@ -281,13 +281,8 @@ pub enum ReadEvent {
     Versions(Versions),
     /// Versions of the scratchpad cannot be read.
     VersionsUnreadable,
-    /// The user left `$EDITOR`.
-    EditorClosed {
-        /// The document that it held.
-        document: Document,
-        /// The text it was left with; `None` if the editor failed.
-        text: Option<String>,
-    },
+    /// The user left `$EDITOR` with this text; `None` if the editor failed.
+    EditorClosed(Option<String>),
     /// The state of the git repository.
     Git(GitState),
     /// The files that the handoff names and includes.

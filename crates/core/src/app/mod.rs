@@ -262,7 +262,11 @@ fn read(model: &mut Model, event: ReadEvent) {
                 .carry_out(model);
         }
         ReadEvent::VersionsUnreadable => model.draft.versions_read(None, now).carry_out(model),
-        ReadEvent::EditorClosed { document, text } => external::closed(model, document, text),
+        ReadEvent::EditorClosed(text) => {
+            let (lent, iteration) = (model.view.editor_left(now), model.session.iteration());
+            let closed = model.draft.editor_closed(lent, text, iteration, now);
+            closed.carry_out(model);
+        }
         ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
             model.draft.files_read(*handoff_files);

@@ -5,11 +5,11 @@ use crate::app::event::Document;
 
 impl Bench {
     /// Opens the document that has the focus; what the editor was given.
-    fn lend(&mut self) -> (Document, String) {
+    fn lend(&mut self) -> String {
         self.prefix();
         let effects = self.press(KeyCode::Char('E'));
         let opened = effects.into_iter().find_map(|effect| match effect {
-            Effect::OpenEditor { document, text } => Some((document, text)),
+            Effect::OpenEditor(text) => Some(text),
             _ => None,
         });
         opened.expect("the editor is opened")
@@ -21,9 +21,9 @@ impl Bench {
         self.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
     }
 
-    fn close(&mut self, document: Document, text: &str) -> Vec<Effect> {
+    fn close(&mut self, text: &str) -> Vec<Effect> {
         let text = Some(text.to_owned());
-        self.send(Event::Read(ReadEvent::EditorClosed { document, text }))
+        self.send(Event::Read(ReadEvent::EditorClosed(text)))
     }
 }
 
@@ -40,20 +40,20 @@ fn written(effects: &[Effect]) -> Vec<(&str, &str)> {
 #[test]
 fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
     let mut bench = Bench::new();
-    let (document, base) = bench.lend();
+    let base = bench.lend();
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] next".to_owned(),
     ))));
-    let effects = bench.close(document, "- [ ] next\n- [ ] mine\n");
+    let effects = bench.close("- [ ] next\n- [ ] mine\n");
     assert_ne!(base, "- [x] next");
     let both = ("- [x] next", "- [x] next\n- [ ] mine\n");
     assert_eq!(written(&effects), [both], "neither is lost");
     // Left as it was, it changes nothing.
-    let (document, base) = bench.lend();
+    let base = bench.lend();
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(
         "- [x] all".to_owned(),
     ))));
-    assert!(written(&bench.close(document, &format!("{base}\n"))).is_empty());
+    assert!(written(&bench.close(&format!("{base}\n"))).is_empty());
     assert_eq!(bench.model.draft.notes.text(), "- [x] all");
 }
 
@@ -71,8 +71,9 @@ fn a_message_that_is_being_edited_is_not_sent() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(5));
     bench.git();
-    let (document, base) = bench.lend();
-    assert_eq!(document, Document::Handoff);
+    let base = bench.lend();
+    let lent = bench.model.view.external.as_ref();
+    assert_eq!(lent.map(|lent| lent.document), Some(Document::Handoff));
     let call = CallId(1);
     let control = Control::Approve;
     let effects = bench.send(Event::ControlAsked { call, control });
@@ -80,7 +81,7 @@ fn a_message_that_is_being_edited_is_not_sent() {
         matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("$EDITOR")),
         "{effects:?}"
     );
-    bench.close(document, &format!("{base}\nand mind the gap"));
+    bench.close(&format!("{base}\nand mind the gap"));
     bench.press(KeyCode::Enter);
     let start = starts(&bench.exited(0)).remove(0);
     assert!(start.prompt.unwrap().contains("and mind the gap"));
@@ -98,19 +99,19 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
         Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
         _ => None,
     });
-    let (document, base) = bench.lend();
+    let base = bench.lend();
     bench.wait(Duration::from_secs(60));
     let effects = bench.send(Event::TimerFired(timer.unwrap()));
     assert!(signals(&effects).is_empty(), "no one could see it coming");
-    bench.close(document, &base);
+    bench.close(&base);
     assert_eq!(bench.step(), Some(Step::Review));
     // One that has not begun yet does not begin.
     let mut bench = Bench::with(config);
-    let (document, base) = bench.lend();
+    let base = bench.lend();
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), Some(Step::Armed));
-    bench.close(document, &base);
+    bench.close(&base);
     assert_eq!(bench.step(), Some(Step::Drafting));
 }
 
@@ -118,7 +119,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
 fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
     let mut bench = Bench::new();
     bench.press(KeyCode::F(4));
-    let (document, base) = bench.lend();
+    let base = bench.lend();
     bench.exited(1);
     bench.send(Event::Host(HostEvent::Resized {
         columns: 140,
@@ -129,18 +130,18 @@ fn an_edit_of_a_message_whose_session_has_ended_is_not_taken() {
     let effects = bench.model.take_effects();
     bench.settle(effects);
     bench.send(Event::TimerFired(TimerId::Age));
-    bench.close(document, &format!("{base}\nmine"));
+    bench.close(&format!("{base}\nmine"));
     assert!(bench.model.draft.handoff.edited.is_none());
 }
 
 #[test]
 fn what_comes_behind_an_editor_is_shown_when_it_is_left() {
     let mut bench = Bench::new();
-    let (document, base) = bench.lend();
+    let base = bench.lend();
     bench.model.info("a word");
     bench.wait(Duration::from_secs(600));
     bench.send(Event::TimerFired(TimerId::Notice));
-    bench.close(document, &base);
+    bench.close(&base);
     let shown = bench.model.view.notices.back().unwrap();
     assert_eq!((shown.text.as_str(), shown.at), ("a word", bench.at()));
 }

@@ -14,20 +14,6 @@ pub(in crate::app) fn first_line(model: &Model) -> usize {
     same_line(&shown, line, model.draft.handoff.editable()).unwrap_or(0)
 }
 
-/// Keeps what the editor holds, leaves it, and shows the line that its cursor was in.
-pub(in crate::app) fn end(model: &mut Model) {
-    let place = model.draft.handoff.editor.as_ref();
-    let place = place.map(|editor| (editor.text(), editor.area.cursor().0));
-    model.draft.finish_edit().carry_out(model);
-    let shown = shown_text(model);
-    let line = place.and_then(|(text, row)| same_line(&text, row, &shown));
-    match line {
-        Some(line) if is_review(model) => model.view.reading.show(&shown, line),
-        Some(line) => model.draft.handoff.reading.show(&shown, line),
-        None => {}
-    }
-}
-
 /// Returns the line at the top of what is read of the handoff.
 pub(in crate::app) fn line_in_view(model: &Model) -> usize {
     let (reading, cells) = reader(model);

@@ -4,11 +4,16 @@
 //! text that comes back is compared with that and not with what the document has become meanwhile. No one sees a countdown or
 //! presses a key, so nothing that asks for a look at the screen is taken for granted: `auto` waits.
 
-use crate::app::{
-    effect::Effect,
-    event::Document,
-    model::{Focus, Model, Overlay, external::External},
+use crate::{
+    app::{
+        consequences::Consequences,
+        effect::Effect,
+        event::Document,
+        model::{Focus, Model, Overlay, draft::HandoffDraft, external::External, view::View},
+    },
+    lineage::IterationId,
 };
+use pitstop_base::clock::At;
 
 /// Returns the document that has the focus, or the message under review, to be lent to the editor, and the order to open it.
 pub(in crate::app) fn lend(model: &Model) -> (External, Effect) {
@@ -24,36 +29,42 @@ pub(in crate::app) fn lend(model: &Model) -> (External, Effect) {
         base: text.clone(),
         iteration: model.session.iteration(),
     };
-    (lent, Effect::OpenEditor { document, text })
+    (lent, Effect::OpenEditor(text))
 }
 
-/// Takes in the text that the editor was left with, or its failure.
-pub fn closed(model: &mut Model, document: Document, text: Option<String>) {
-    let now = model.now;
-    // Notices that came meanwhile could not be seen.
-    for notice in &mut model.view.notices {
-        notice.at = now;
+impl View {
+    /// Takes in that the editor was left, and returns what it had. Notices that came meanwhile could not be seen.
+    pub(in crate::app) fn editor_left(&mut self, now: At) -> Option<External> {
+        for notice in &mut self.notices {
+            notice.at = now;
+        }
+        self.external.take()
     }
-    let Some(lent) = model.view.external.take() else {
-        tracing::warn!("an editor was left of which nothing is known");
-        return;
-    };
-    match (document, text) {
-        (_, None) => model.error("the editor failed: nothing was changed"),
-        // Editors add a newline to a last line that had none.
-        (_, Some(text)) if text.trim_end() == lent.base.trim_end() => {}
-        (Document::Scratchpad, Some(text)) => {
-            let follows = model.draft.notes.write_over(&lent.base, &text, now);
-            follows.carry_out(model);
+}
+
+impl HandoffDraft {
+    /// Takes in the text that the editor was left with in this iteration, or its failure.
+    pub(in crate::app) fn editor_closed(
+        &mut self,
+        lent: Option<External>,
+        text: Option<String>,
+        iteration: IterationId,
+        now: At,
+    ) -> Consequences {
+        let mut done = Consequences::default();
+        match (lent, text) {
+            (None, _) => tracing::warn!("an editor was left of which nothing is known"),
+            (_, None) => done.error("the editor failed: nothing was changed"),
+            // Editors add a newline to a last line that had none.
+            (Some(lent), Some(text)) if text.trim_end() == lent.base.trim_end() => {}
+            (Some(lent), Some(text)) => match lent.document {
+                Document::Scratchpad => return self.notes.write_over(&lent.base, &text, now),
+                Document::Handoff if lent.iteration != iteration => {
+                    return self.take_late_edit(&lent.base, &text, now);
+                }
+                Document::Handoff => return self.take_edit(&lent.base, &text),
+            },
         }
-        (Document::Handoff, Some(text)) if lent.iteration != model.session.iteration() => {
-            model
-                .draft
-                .take_late_edit(&lent.base, &text, model.now)
-                .carry_out(model);
-        }
-        (Document::Handoff, Some(text)) => {
-            model.draft.take_edit(&lent.base, &text).carry_out(model);
-        }
+        done
     }
 }

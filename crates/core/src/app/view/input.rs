@@ -9,9 +9,12 @@
 
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::{api::wire::AgentState, lineage::Cause};
+use crate::{
+    api::wire::AgentState,
+    lineage::{Cause, Way},
+};
 use pitstop_base::keymap::{self, Action};
 use pitstop_terminal::{input::HostInput, screen::Scroll};
 
@@ -21,7 +24,10 @@ use crate::app::{
     draft::checkpoint,
     effect::Effect,
     event::{HostEvent, TimerId},
-    model::{Focus, Model, Overlay, reading::Reading, reboot::Replaced, view::HelpSearch},
+    model::{
+        Focus, Model, Overlay, draft::HandoffDraft, reading::Reading, reboot::Replaced,
+        view::HelpSearch,
+    },
     outside::control,
     reboot::{
         self, Approval, RebootAction,
@@ -30,7 +36,7 @@ use crate::app::{
     },
     refusal::Refusal,
     session::{suspend, turn},
-    view::{editing, external, focus::set_focus, layout, mouse},
+    view::{editing, external, focus::set_focus, layout, mouse, reading::same_line},
 };
 
 /// The time after the prefix from which on the keys that can follow are shown: one who knows the key is faster.
@@ -45,7 +51,20 @@ pub fn host(model: &mut Model, event: HostEvent) {
                 paste(model, input);
             }
             HostInput::Mouse { event, .. } => mouse::mouse(model, event, input),
-            HostInput::OtherButton { .. } => mouse::other_button(model, input),
+            HostInput::OtherButton {
+                number,
+                pressed,
+                column,
+                row,
+                ..
+            } => {
+                let (at, none) = (layout::layout(model), KeyModifiers::NONE);
+                let takes = mouse::is_for_agent(model, &at, none, (column, row));
+                let begins = takes && pressed && number & 32 == 0;
+                if model.view.other_button(pressed, begins) {
+                    model.emit(Effect::Forward(input));
+                }
+            }
             HostInput::Focus(focused) => {
                 model.view.host_focused = Some(focused);
                 model.emit(Effect::FocusPane(focused && model.view.has_pane()));
@@ -73,7 +92,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
             return to_pane(model, key, raw);
         }
         if let Some(action) = model.keys().action(&key, true) {
-            return act(model, action);
+            return carry_out(model, (Consequences::default(), Some(Request::Act(action))));
         }
         if key.code != KeyCode::Esc {
             let prefix = model.keys().prefix().label();
@@ -88,7 +107,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         return model.emit(Effect::SetTimer(TimerId::Prefix, HESITATION));
     }
     if let Some(action) = model.keys().action(&key, false) {
-        return act(model, action);
+        return carry_out(model, (Consequences::default(), Some(Request::Act(action))));
     }
     if model.view.has_pane() {
         return to_pane(model, key, raw);
@@ -100,7 +119,10 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     };
     let outcome = match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) if model.draft.handoff.editor.is_none() => {
-            return review_key(model, key);
+            let (text, line) = (editing::shown_text(model), editing::line_in_view(model));
+            let ways = [trim::other_way(model), trim::next_way(model)];
+            let reading = &mut model.view.reading;
+            model.draft.review_key(key, reading, (&text, line), ways)
         }
         (Some(Overlay::Review), _) | (None, Focus::Handoff) => {
             let reads = model.draft.handoff.editor.is_none();
@@ -124,18 +146,30 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     carry_out(model, outcome);
 }
 
-/// Carries out what follows from a key, and what it asks of another feature.
+/// Carries out what follows from a key, and what it asks of another feature; the person is shown why that was not done, if so.
 fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
     done.carry_out(model);
+    let mut answer = Ok(());
     match request {
         None => {}
         Some(Request::FocusPane) => set_focus(model, Focus::Pane),
-        Some(Request::Act(action)) => act(model, action),
+        Some(Request::Act(action)) => answer = act(model, action),
         Some(Request::EditHandoff) => {
             let line = editing::first_line(model);
             model.draft.handoff.edit(line);
         }
-        Some(Request::EndHandoffEdit) => editing::end(model),
+        Some(Request::EndHandoffEdit) => {
+            let editor = model.draft.handoff.editor.as_ref();
+            let place = editor.map(|editor| (editor.text(), editor.area.cursor().0));
+            model.draft.finish_edit().carry_out(model);
+            let shown = editing::shown_text(model);
+            let line = place.and_then(|(text, row)| same_line(&text, row, &shown));
+            match (line, model.view.overlay) {
+                (None, _) => {}
+                (Some(line), Some(Overlay::Review)) => model.view.reading.show(&shown, line),
+                (Some(line), _) => model.draft.handoff.reading.show(&shown, line),
+            }
+        }
         // It is there for the human to look at and submit.
         Some(Request::PasteHandoff) => {
             let text = model.draft.handoff.current().text.clone();
@@ -149,21 +183,28 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
         }
         Some(Request::Quit) => control::quit(model, 0, None),
         Some(Request::Restart) => _ = reboot::act(model, RebootAction::Restart),
+        Some(Request::Approve) => {
+            answer = reboot::act(model, RebootAction::Approve(Approval::Person));
+        }
+        Some(Request::Take(way)) => answer = reboot::act(model, RebootAction::Take(way)),
+        Some(Request::Cancel { defer }) => {
+            answer = reboot::act(model, RebootAction::Cancel { defer });
+        }
         Some(Request::Resume {
             session,
             nonce,
             parent,
         }) => {
             let replaced = nonce.map(|nonce| Replaced { session, nonce });
-            let action = RebootAction::Resume(session, replaced, parent);
-            match reboot::act(model, action) {
-                Ok(()) => {
-                    model.view.history.close();
-                    set_focus(model, Focus::Pane);
-                }
-                Err(why) => model.error(why.to_string()),
+            answer = reboot::act(model, RebootAction::Resume(session, replaced, parent));
+            if answer.is_ok() {
+                model.view.history.close();
+                set_focus(model, Focus::Pane);
             }
         }
+    }
+    if let Err(why) = answer {
+        model.error(why.to_string());
     }
 }
 
@@ -238,8 +279,8 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
 }
 
-/// Does what a key of the keymap asks for.
-pub fn act(model: &mut Model, action: Action) {
+/// Does what a key of the keymap asks for, or refuses to.
+pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
     match action {
         Action::Help => {
             model.view.toggle_overlay(Overlay::Help { scroll: 0 });
@@ -247,8 +288,17 @@ pub fn act(model: &mut Model, action: Action) {
         }
         Action::Messages => model.view.toggle_overlay(Overlay::Messages { scroll: 0 }),
         Action::Chart => model.view.toggle_overlay(Overlay::Chart),
-        Action::Wider => resize_panels(model, 2),
-        Action::Narrower => resize_panels(model, -2),
+        Action::Wider | Action::Narrower => {
+            let now = layout::layout(model);
+            let width = now.whole.width.saturating_sub(now.pane.width);
+            if width == 0 {
+                model.info("the panels are not beside the pane: nothing to resize");
+                return Ok(());
+            }
+            let by = if action == Action::Wider { 2 } else { -2 };
+            model.view.set_panel_width(i32::from(width) + by);
+            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
+        }
         Action::FocusNext => set_focus(model, model.view.focus.next()),
         Action::FocusDirection(direction) => {
             set_focus(model, model.view.focus.toward(direction));
@@ -259,18 +309,14 @@ pub fn act(model: &mut Model, action: Action) {
         Action::Reboot => {
             model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
-            let done = reboot::act(model, RebootAction::Begin(Cause::Key));
-            show_refusal(done, model);
+            return reboot::act(model, RebootAction::Begin(Cause::Key));
         }
-        Action::Defer => show_refusal(
-            reboot::act(model, RebootAction::Cancel { defer: true }),
-            model,
-        ),
+        Action::Defer => return reboot::act(model, RebootAction::Cancel { defer: true }),
         Action::Mode => {
             model.reboot.go_to_next_mode();
             model.info(control::mode_words(model.reboot.mode));
         }
-        Action::Pause => show_refusal(autopilot::order(model, RunOrder::Toggle), model),
+        Action::Pause => return autopilot::order(model, RunOrder::Toggle),
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
@@ -287,7 +333,7 @@ pub fn act(model: &mut Model, action: Action) {
             checkpoint::save(model, vec![checkpoint::MANUAL.to_owned()]);
             model.info("checkpoint saved");
         }
-        Action::Undo => show_refusal(reboot::act(model, RebootAction::Undo), model),
+        Action::Undo => return reboot::act(model, RebootAction::Undo),
         Action::EditExternally => {
             model.draft.leave_editors(model.now).carry_out(model);
             let (lent, order) = external::lend(model);
@@ -298,86 +344,45 @@ pub fn act(model: &mut Model, action: Action) {
         Action::Quit if control::asks_before_quit(model) => model.view.open(Overlay::Quit),
         Action::Quit => control::quit(model, 0, None),
     }
+    Ok(())
 }
 
-/// Shows the person the reason that something was not done, if so.
-fn show_refusal(done: Result<(), Refusal>, model: &mut Model) {
-    if let Err(why) = done {
-        model.error(why.to_string());
-    }
-}
-
-/// Makes the panels wider or narrower by so many cells.
-fn resize_panels(model: &mut Model, by: i32) {
-    let now = layout::layout(model);
-    let width = now.whole.width.saturating_sub(now.pane.width);
-    if width == 0 {
-        model.info("the panels are not beside the pane: nothing to resize");
-        return;
-    }
-    model.view.set_panel_width(i32::from(width) + by);
-    model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-}
-
-fn review_key(model: &mut Model, key: KeyEvent) {
-    let panel = &model.draft.handoff;
-    let listed = panel.lists_missing.then(|| panel.check.to_document());
-    let text = listed.unwrap_or_else(|| panel.current().text.clone());
-    // A pattern that is being typed has every key.
-    if model.view.reading.typing.is_some() {
-        return model.view.reading.key(key, &text);
-    }
-    match key.code {
-        KeyCode::Enter | KeyCode::Char('a') => {
-            show_refusal(
-                reboot::act(model, RebootAction::Approve(Approval::Person)),
-                model,
-            );
+impl HandoffDraft {
+    /// Handles a key in the review, which shows this text with this line in view. The ways are the ones that two keys take.
+    fn review_key(
+        &mut self,
+        key: KeyEvent,
+        reading: &mut Reading,
+        (text, line): (&str, usize),
+        [other, next]: [Way; 2],
+    ) -> KeyOutcome {
+        let mut done = Consequences::default();
+        let mut request = None;
+        match key.code {
+            // A pattern that is being typed has every key.
+            _ if reading.typing.is_some() => reading.key(key, text),
+            KeyCode::Enter | KeyCode::Char('a') => request = Some(Request::Approve),
+            KeyCode::Char('t') => request = Some(Request::Take(other)),
+            KeyCode::Char('w') => request = Some(Request::Take(next)),
+            KeyCode::Char('d') => request = Some(Request::Cancel { defer: true }),
+            KeyCode::Esc => request = Some(Request::Cancel { defer: false }),
+            KeyCode::Char('e') => request = Some(Request::EditHandoff),
+            KeyCode::Char('y') => done.copy_document("handoff", text),
+            KeyCode::Char('x') => done = self.discard_edit(),
+            KeyCode::Char('m') => {
+                self.handoff.toggle_missing();
+                *reading = if self.handoff.lists_missing {
+                    Reading::default()
+                } else {
+                    Reading::at_first_section(&self.handoff.current().text)
+                };
+            }
+            KeyCode::Char('+') => done = self.add_missing(),
+            KeyCode::Char('P') => done = self.pin_prompt(line),
+            KeyCode::Char('D') => done = self.drop_prompt(line),
+            _ => reading.key(key, text),
         }
-        KeyCode::Char('t') => {
-            let action = RebootAction::Take(trim::other_way(model));
-            show_refusal(reboot::act(model, action), model);
-        }
-        KeyCode::Char('w') => {
-            let action = RebootAction::Take(trim::next_way(model));
-            show_refusal(reboot::act(model, action), model);
-        }
-        KeyCode::Char('y') => {
-            let mut done = Consequences::default();
-            done.copy_document("handoff", &text);
-            done.carry_out(model);
-        }
-        KeyCode::Char('d') => show_refusal(
-            reboot::act(model, RebootAction::Cancel { defer: true }),
-            model,
-        ),
-        KeyCode::Esc => show_refusal(
-            reboot::act(model, RebootAction::Cancel { defer: false }),
-            model,
-        ),
-        KeyCode::Char('e') => {
-            let line = editing::first_line(model);
-            model.draft.handoff.edit(line);
-        }
-        KeyCode::Char('x') => model.draft.discard_edit().carry_out(model),
-        KeyCode::Char('m') => {
-            model.draft.handoff.toggle_missing();
-            model.view.reading = if model.draft.handoff.lists_missing {
-                Reading::default()
-            } else {
-                Reading::at_first_section(&model.draft.handoff.current().text)
-            };
-        }
-        KeyCode::Char('+') => model.draft.add_missing().carry_out(model),
-        KeyCode::Char('P') => model
-            .draft
-            .pin_prompt(editing::line_in_view(model))
-            .carry_out(model),
-        KeyCode::Char('D') => model
-            .draft
-            .drop_prompt(editing::line_in_view(model))
-            .carry_out(model),
-        _ => model.view.reading.key(key, &text),
+        (done, request)
     }
 }
 

@@ -14,7 +14,11 @@ use pitstop_terminal::input::HostInput;
 
 use crate::app::{
     effect::Effect,
-    model::{Focus, Model, copy::MousePlace, view::MouseGrip},
+    model::{
+        Focus, Model,
+        copy::MousePlace,
+        view::{MouseGrip, View},
+    },
     view::{
         focus::set_focus,
         layout::{self, Layout},
@@ -122,35 +126,22 @@ fn mouse_act(
     }
 }
 
-/// Handles a button beyond the third and the wheel: only the hosted program makes use of it.
-pub(super) fn other_button(model: &mut Model, input: HostInput) {
-    let HostInput::OtherButton {
-        number,
-        pressed,
-        column,
-        row,
-        ..
-    } = input
-    else {
-        return;
-    };
-    let begins = pressed && number & 32 == 0;
-    let layout = layout::layout(model);
-    match model.view.grip {
-        Some(MouseGrip::Agent(_) | MouseGrip::AgentOther) => {}
-        None if begins && is_for_agent(model, &layout, KeyModifiers::NONE, (column, row)) => {
-            model.view.grip = Some(MouseGrip::AgentOther);
+impl View {
+    /// Takes in a button beyond the third and the wheel, which goes down if it `begins` over a program that asks for it. Returns whether
+    /// it is forwarded: only the hosted program makes use of it.
+    pub(super) fn other_button(&mut self, pressed: bool, begins: bool) -> bool {
+        match self.grip {
+            Some(MouseGrip::Agent(_) | MouseGrip::AgentOther) => {}
+            None if begins => self.grip = Some(MouseGrip::AgentOther),
+            _ => return false,
         }
-        _ => return,
+        (self.grip).take_if(|grip| !pressed && *grip == MouseGrip::AgentOther);
+        true
     }
-    if !pressed && model.view.grip == Some(MouseGrip::AgentOther) {
-        model.view.grip = None;
-    }
-    model.emit(Effect::Forward(input));
 }
 
 /// Reports whether a press at this cell of the host terminal is one for the hosted program.
-fn is_for_agent(
+pub(super) fn is_for_agent(
     model: &Model,
     layout: &Layout,
     modifiers: KeyModifiers,
