@@ -4,7 +4,7 @@ use std::{
     env, io,
     os::unix::net::UnixStream,
     panic::{self, AssertUnwindSafe},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, SystemTime},
 };
 
@@ -36,7 +36,7 @@ use pitstop_core::{
         model::{Beginning, Identity, carried::Carried},
         tour::Tour,
     },
-    lineage::{EndReason, Lineage, Project, journal::JournalEntry},
+    lineage::{Cause, EndReason, Lineage, Project, journal::JournalEntry},
 };
 use pitstop_handoff::breakpoint::git;
 use pitstop_server::{
@@ -174,10 +174,9 @@ async fn set_up(
     app::carried::take_up(&mut model, kept.carried_of, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
-    let recovered = recovered(&mut model, &plan, kept.unfinished.as_deref(), kept.resumed);
-    let project = &plan.project;
-    let first = first_effects(&mut model, work, recovered, kept.worked, prompt, project).await;
-    let old = kept.unfinished.and_then(|entry| entry.old_session);
+    let old = kept.unfinished.as_ref().and_then(|entry| entry.old_session);
+    let left = (kept.unfinished, kept.resumed, kept.worked);
+    let first = first_effects(&mut model, &plan, left, work, prompt).await;
     let setup = Setup {
         model,
         first,
@@ -523,35 +522,32 @@ fn show(model: &mut Model, warnings: Vec<String>, said: Vec<String>, headless: b
     }
 }
 
-/// Returns the effects that finish a reboot, or resume the session of a run, that a supervisor before has left.
-fn recovered(
-    model: &mut Model,
-    plan: &AgentPlan,
-    unfinished: Option<&JournalEntry>,
-    resumed: Option<SessionId>,
-) -> Option<Vec<Effect>> {
-    match unfinished {
-        Some(entry) => Some(recover::recover(model, plan, entry)),
-        None => resumed.map(|session| recover::resume(model, session)),
-    }
-}
-
-/// Returns the effects that the loop runs first: they finish a reboot, or begin with what is asked for.
+/// Returns the effects that the loop runs first. They finish the reboot that a supervisor before has left, or resume the session in
+/// which a run's supervisor died, or begin with what is asked for.
 async fn first_effects(
     model: &mut Model,
+    plan: &AgentPlan,
+    (unfinished, resumed, worked): (Option<Box<JournalEntry>>, Option<SessionId>, Duration),
     work: Work,
-    recovered: Option<Vec<Effect>>,
-    worked: Duration,
     prompt: Option<String>,
-    project: &Path,
 ) -> Vec<Effect> {
+    let recovered = match (unfinished, resumed) {
+        (Some(entry), _) => Some(recover::recover(model, plan, &entry)),
+        (None, Some(session)) => {
+            model.info("the run goes on where its supervisor ended without notice");
+            model.session.id = session;
+            app::iteration::begin(model, true, Some(Cause::Resume), None);
+            Some(model.take_effects())
+        }
+        (None, None) => None,
+    };
     match (work, recovered) {
         (Work::Run(task), recovered) => {
             app::autopilot::begin(model, task.plan, task.file.is_some(), recovered, worked);
         }
         (_, Some(recovered)) => return recovered,
         (Work::Restore(checkpoint), None) => {
-            let git = git::facts(project, 1, None).await;
+            let git = git::facts(&plan.project, 1, None).await;
             app::restore::begin(model, &checkpoint, &git);
         }
         (Work::Session, None) => app::iteration::begin(model, false, None, prompt),

@@ -211,14 +211,6 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
     effects
 }
 
-/// Resumes the session in which a run's supervisor died.
-pub(super) fn resume(model: &mut Model, session: SessionId) -> Vec<Effect> {
-    model.info("the run goes on where its supervisor ended without notice");
-    model.session.id = session;
-    app::iteration::begin(model, true, Some(Cause::Resume), None);
-    model.take_effects()
-}
-
 /// Returns the message of a reboot, as its journal has it.
 fn handoff_of(entry: &JournalEntry) -> Handoff {
     // The journal's iteration may be the new one already: the text knows which one wrote it.

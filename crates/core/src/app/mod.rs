@@ -102,15 +102,30 @@ pub fn model_of(beginning: Beginning) -> Model {
     model
 }
 
+/// The number of times that the features may look again at what one of them has changed: more than any event needs.
+const PASSES: usize = 8;
+
 /// Does the work of [`Core::update`], also for tests and benchmarks, whose models are their own: one line per event, naming the
-/// feature that answers it; then the features settle.
+/// feature that answers it. Then the features look at what is true now, in one order, until nothing changes any more. Facts may
+/// therefore arrive in any order, and no feature has to know which other one waits for what it does.
 pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.now = at;
     model.scratch = EventScratch::default();
     let before = metrics::turns(model);
     let state = model.session.agent.state;
     answer(model, event);
-    settle(model);
+    for _ in 0..PASSES {
+        let before = (model.scratch.effects.len(), reboot::progress_key(model));
+        handoff::draft(model);
+        ending::on(model, EndingEvent::Settled);
+        autopilot::apply_interventions(model);
+        reboot::settle(model);
+        autopilot::apply_interventions(model);
+        autopilot::on(model, RunInput::Settled);
+        if before == (model.scratch.effects.len(), reboot::progress_key(model)) {
+            break;
+        }
+    }
     carried::watch(model);
     model.session.note_work(model.now);
     let next = tour::next(model);
@@ -132,27 +147,6 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let mut effects = model.take_effects();
     autopilot::publish(model, &mut effects);
     effects
-}
-
-/// The number of times that the features may look again at what one of them has changed: more than any event needs.
-const PASSES: usize = 8;
-
-/// Lets the features look at what is true now, in one order, until nothing changes any more. Facts may therefore arrive in any
-/// order, and no feature has to know which other one waits for what it does.
-fn settle(model: &mut Model) {
-    let progress = |model: &Model| (model.scratch.effects.len(), reboot::progress_key(model));
-    for _ in 0..PASSES {
-        let before = progress(model);
-        handoff::draft(model);
-        ending::on(model, EndingEvent::Settled);
-        autopilot::apply_interventions(model);
-        reboot::settle(model);
-        autopilot::apply_interventions(model);
-        autopilot::on(model, RunInput::Settled);
-        if before == progress(model) {
-            break;
-        }
-    }
 }
 
 fn answer(model: &mut Model, event: Event) {

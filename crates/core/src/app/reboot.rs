@@ -418,9 +418,15 @@ pub(in crate::app) enum RebootEvent<'a> {
     Replacing(ReplaceEvent<'a>),
 }
 
+impl<'a> From<ReplaceEvent<'a>> for RebootEvent<'a> {
+    fn from(event: ReplaceEvent<'a>) -> Self {
+        Self::Replacing(event)
+    }
+}
+
 /// Takes in an event.
-pub(in crate::app) fn on(model: &mut Model, event: RebootEvent) {
-    let next = judge(model, event);
+pub(in crate::app) fn on<'a>(model: &mut Model, event: impl Into<RebootEvent<'a>>) {
+    let next = judge(model, event.into());
     follow(model, next);
 }
 

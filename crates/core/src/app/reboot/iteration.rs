@@ -11,28 +11,57 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::{Effect, StartAgent},
+    facts::restart_prompt,
     model::{Model, session::Session},
+    reboot::next::NewProcess,
 };
 
 /// Starts the very first agent.
 pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Option<String>) {
-    let session = model.session.id;
-    let parent = model.lineage.iterations().last().map(|last| last.iteration);
-    open_iteration(model, Some(session), cause, parent);
-    if !resume {
+    let first = NewProcess {
+        session: model.session.id,
+        cause,
+        parent: model.lineage.iterations().last().map(|last| last.iteration),
+        resume,
+        copy_of: None,
+        back_in: None,
+        prompt,
+        handoff: None,
+    };
+    start(model, first);
+    model.emit(Effect::ReadGit);
+}
+
+/// Opens the next iteration and orders its process.
+pub(super) fn start(model: &mut Model, new: NewProcess) {
+    let session = new.session;
+    open_iteration(model, Some(session), new.cause, new.parent);
+    if !new.resume {
         model.session.spending.begin_session(session);
     }
+    if let Some(of) = new.back_in {
+        let asks = model.draft.come_back(of, model.session.id, new.parent);
+        model.emit_all(asks);
+    }
+    if let Some(from) = new.copy_of {
+        model.session.spending.copy_session(from, session);
+    }
+    let iteration = model.session.iteration();
+    let again = restart_prompt(model).filter(|_| new.cause == Some(Cause::AgentExit));
+    let prompt_if_new = again.is_some().then(|| model.draft.handoff.current());
+    let prompt_if_new = prompt_if_new.map(|handoff| handoff.text.clone());
+    let prompt = again.or(new.prompt);
     model.session.agent.given_at_start(prompt.as_deref());
-    let first = model.session.iteration() == IterationId::FIRST;
     model.emit(Effect::Start(StartAgent {
-        iteration: model.session.iteration(),
+        iteration,
         session,
-        resume,
+        resume: new.resume,
+        prompt_if_new,
         prompt,
-        prompt_if_new: None,
-        first,
+        first: iteration == IterationId::FIRST,
     }));
-    model.emit(Effect::ReadGit);
+    let text = new.handoff;
+    model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
 }
 
 /// Begins the record of the next iteration and forgets the figures of the last: in a process of its own that has this `session`, or

@@ -135,10 +135,10 @@ pub(super) enum Act {
     NoteRefusal(String),
 }
 
-/// The process of an iteration that a reboot begins.
+/// The process of an iteration.
 pub(super) struct NewProcess {
     pub(super) session: SessionId,
-    pub(super) cause: Cause,
+    pub(super) cause: Option<Cause>,
     /// The iteration that it descends from.
     pub(super) parent: Option<IterationId>,
     /// True if the session exists already.
@@ -147,10 +147,10 @@ pub(super) struct NewProcess {
     pub(super) copy_of: Option<SessionId>,
     /// The session whose carried state comes back.
     pub(super) back_in: Option<SessionId>,
+    /// Its first prompt.
+    pub(super) prompt: Option<String>,
     /// The handoff that begins the iteration.
     pub(super) handoff: Option<String>,
-    /// True if the handoff is its first prompt.
-    pub(super) as_prompt: bool,
 }
 
 /// The way in which a reboot ends.

@@ -22,12 +22,9 @@ use crate::app::{
         record::save_iteration,
         summary::{self, SummaryEvent},
     },
-    effect::{Effect, StartAgent},
+    effect::Effect,
     event::TimerId,
-    facts::{
-        answers_at_once, holds_compaction, is_safe, not_begun, reads_task, restart_prompt,
-        typing_refusal,
-    },
+    facts::{answers_at_once, holds_compaction, is_safe, not_begun, reads_task, typing_refusal},
     model::{
         Model, Overlay,
         attempt::{AttemptEvent, verify_timer},
@@ -45,7 +42,7 @@ use crate::app::{
     reboot::{
         ending::{self, EndingEvent},
         in_place,
-        iteration::{close_iteration, open_iteration},
+        iteration::{close_iteration, open_iteration, start},
         moment, on_the_fly,
         submit::{self, Then},
         trim, unsent,
@@ -196,7 +193,10 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
             model.emit_all(goes_on);
         }
         AgentAct::End => ending::on(model, EndingEvent::Begins { urgent: false }),
-        AgentAct::Start(process) => start(model, *process),
+        AgentAct::Start(process) => {
+            model.reboot.on(AttemptEvent::StartOrdered);
+            start(model, *process);
+        }
         AgentAct::GoOn(cause, text) => {
             let parent = model.lineage.iterations().last().map(|last| last.iteration);
             open_iteration(model, None, Some(cause), parent);
@@ -480,53 +480,23 @@ fn new_process(model: &Model, attempt: &Attempt) -> Next {
     };
     let handoff = attempt.handoff.as_ref();
     let handoff = handoff.filter(|_| kind != Kind::Trim && !rolls_back);
+    let text = handoff.map(|handoff| handoff.text.clone());
     Next::Agent(AgentAct::Start(Box::new(NewProcess {
         session,
-        cause: if rolls_back {
+        cause: Some(if rolls_back {
             Cause::Recovery
         } else {
             attempt.cause
-        },
+        }),
         parent,
         resume: kind != Kind::Fresh || rolls_back,
         copy_of,
         back_in,
-        handoff: handoff.map(|handoff| handoff.text.clone()),
-        as_prompt: kind == Kind::Fresh && !is_pasted(model, attempt),
+        prompt: text
+            .clone()
+            .filter(|_| kind == Kind::Fresh && !is_pasted(model, attempt)),
+        handoff: text,
     })))
-}
-
-/// Opens the next iteration and orders its process.
-fn start(model: &mut Model, new: NewProcess) {
-    model.reboot.on(AttemptEvent::StartOrdered);
-    let session = new.session;
-    open_iteration(model, Some(session), Some(new.cause), new.parent);
-    if !new.resume {
-        model.session.spending.begin_session(session);
-    }
-    if let Some(of) = new.back_in {
-        let asks = model.draft.come_back(of, model.session.id, new.parent);
-        model.emit_all(asks);
-    }
-    if let Some(from) = new.copy_of {
-        model.session.spending.copy_session(from, session);
-    }
-    let iteration = model.session.iteration();
-    let again = restart_prompt(model).filter(|_| new.cause == Cause::AgentExit);
-    let prompt_if_new = again.is_some().then(|| model.draft.handoff.current());
-    let prompt_if_new = prompt_if_new.map(|handoff| handoff.text.clone());
-    let prompt = again.or_else(|| new.handoff.clone().filter(|_| new.as_prompt));
-    model.session.agent.given_at_start(prompt.as_deref());
-    model.emit(Effect::Start(StartAgent {
-        iteration,
-        session,
-        resume: new.resume,
-        prompt_if_new,
-        prompt,
-        first: false,
-    }));
-    let text = new.handoff;
-    model.emit_all(text.map(|text| Effect::SaveHandoff { iteration, text }));
 }
 
 /// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.

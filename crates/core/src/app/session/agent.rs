@@ -55,10 +55,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
     // A client whose hooks are switched off may show its status line all the same.
     model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
     model.reboot.on(AttemptEvent::SessionSeen);
-    reboot::on(
-        model,
-        RebootEvent::Replacing(ReplaceEvent::HookSeen(&event)),
-    );
+    reboot::on(model, ReplaceEvent::HookSeen(&event));
     match event {
         AgentEvent::SessionStarted {
             model: name,
@@ -333,7 +330,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let known = &model.session.transcript;
     // One more boundary is a sign too.
     if known.whole && facts.whole && facts.compactions > known.compactions {
-        reboot::on(model, RebootEvent::Replacing(ReplaceEvent::Compacted));
+        reboot::on(model, ReplaceEvent::Compacted);
     }
     // While a file is read for the first time, its sums are of a part.
     if facts.whole

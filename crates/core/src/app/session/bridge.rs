@@ -100,10 +100,7 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
         }
         BridgeEvent::Said(report) => said(model, *report),
         BridgeEvent::Revoked { id, in_time } => {
-            reboot::on(
-                model,
-                RebootEvent::Replacing(ReplaceEvent::Revoked(id, in_time)),
-            );
+            reboot::on(model, ReplaceEvent::Revoked(id, in_time));
         }
         BridgeEvent::Cancelled { id, was_taken } => {
             let effects = &mut model.scratch.effects;
@@ -162,7 +159,7 @@ fn said(model: &mut Model, report: Report) {
         // The hello comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
         Said::HandedOut(id) => {
-            reboot::on(model, RebootEvent::Replacing(ReplaceEvent::HandedOut(id)));
+            reboot::on(model, ReplaceEvent::HandedOut(id));
         }
         _ => {}
     }
@@ -174,7 +171,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
         Fact::SessionStarted { source } => {
             tracing::debug!(source, "the bridge has a session");
             if source == COMPACTED {
-                reboot::on(model, RebootEvent::Replacing(ReplaceEvent::Compacted));
+                reboot::on(model, ReplaceEvent::Compacted);
             }
         }
         Fact::TurnStarted { .. } => {
@@ -187,7 +184,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
             // For other ends a hook reports what they have left going on.
             if reason == TurnEnd::Aborted {
                 signs::turn_aborted(model);
-                reboot::on(model, RebootEvent::Replacing(ReplaceEvent::TurnAborted));
+                reboot::on(model, ReplaceEvent::TurnAborted);
             } else if !turn::end_stopped(model) {
                 model.session.look_again(&mut model.scratch.effects);
             }
@@ -227,10 +224,7 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
             if ended.end == OrderEnd::Answered(failed) {
                 model.session.agent.turn_started();
             }
-            reboot::on(
-                model,
-                RebootEvent::Replacing(ReplaceEvent::OrderEnded(&ended)),
-            );
+            reboot::on(model, ReplaceEvent::OrderEnded(&ended));
         }
         Purpose::LastDraft | Purpose::Trigger => {}
     }

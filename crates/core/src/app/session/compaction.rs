@@ -21,7 +21,7 @@ use crate::app::{
     draft::checkpoint,
     facts::is_quiet,
     model::{Model, session::Session},
-    reboot::{self, RebootAction, RebootEvent, in_place::ReplaceEvent, on_the_fly},
+    reboot::{self, RebootAction, in_place::ReplaceEvent, on_the_fly},
 };
 
 /// The text that the client shows its user when it is refused.
@@ -107,7 +107,7 @@ pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
 pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
     if ordered || (automatic && on_the_fly::awaited(model).is_some()) {
         model.session.agent.leave_unanswered(PASSED_OVER);
-        return reboot::on(model, RebootEvent::Replacing(ReplaceEvent::PassedOver));
+        return reboot::on(model, ReplaceEvent::PassedOver);
     }
     let held = automatic && model.config.guard.replace_compaction;
     if !held {

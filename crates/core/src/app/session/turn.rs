@@ -148,7 +148,7 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
         model.draft.note_error(&message, hint, model.now);
     }
     if !call.by_subagent {
-        reboot::on(model, RebootEvent::Replacing(ReplaceEvent::ToolEnded));
+        reboot::on(model, ReplaceEvent::ToolEnded);
     }
     if let Some(todo) = &call.todo {
         model.draft.todo.hooked(todo);
