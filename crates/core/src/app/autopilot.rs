@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::{
     autopilot::{Autopilot, Cap, Plan, RunEvent, Thrash, Trip, events::first_line, prompt},
+    config::RebootMode,
     guard::threshold::Threshold,
     lineage::{Cause, EndReason},
 };
@@ -25,7 +26,7 @@ use pitstop_transcript::Tokens;
 use crate::app::{
     effect::{Effect, run_event},
     facts::reads_task,
-    model::{Model, Overlay, event_scratch::NoReboot, run::Run},
+    model::{Model, Overlay, attempt::AttemptEvent, event_scratch::NoReboot, run::Run},
     reboot::{
         self, Approval, RebootAction, RebootEvent, iteration,
         leave::leave,
@@ -33,7 +34,7 @@ use crate::app::{
     },
 };
 
-pub use hold::{RunOrder, order, takes_over};
+pub use hold::{RunOrder, order, takes_over, toggle};
 pub use publish::{publish, report, run_ended};
 
 use run_facts::RunFacts;
@@ -143,52 +144,48 @@ pub fn on(model: &mut Model, input: RunInput) {
         run.on(input, &facts, &mut acts);
     }
     for act in acts.0 {
-        perform(model, act);
-    }
-}
-
-fn perform(model: &mut Model, act: Act) {
-    match act {
-        Act::Do(effect) => model.emit(effect),
-        Act::Warn(why) => model.error(why),
-        Act::Hold(by) => {
-            model.reboot.pause();
-            let key = resume_key(model);
-            model.info(format!("the run is paused by {by}: {key} resumes it"));
-        }
-        Act::Stop(trip) => {
-            model.reboot.pause();
-            let key = resume_key(model);
-            model.error(format!("stopped: {trip} · {key} goes on"));
-        }
-        Act::Submit(text) => _ = submit::give(model, &text, Then::Submit),
-        Act::ReadTask => match reads_task(model) {
-            Some(read) => model.emit(read),
-            None => perform(model, Act::Decide),
-        },
-        Act::Decide => on(model, RunInput::TaskKept(model.draft.work_state())),
-        Act::BeginSession { is_full } => {
-            if is_full {
-                reboot::on(model, RebootEvent::MayBeDue);
-                apply_interventions(model);
-            } else if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::Autopilot)) {
-                model.error(why.to_string());
+        match act {
+            Act::Do(effect) => model.emit(effect),
+            Act::Warn(why) => model.error(why),
+            Act::Hold(by) => {
+                model.reboot.pause();
+                let key = resume_key(model);
+                model.info(format!("the run is paused by {by}: {key} resumes it"));
             }
-            on(model, RunInput::SessionAsked);
-        }
-        Act::Restart => _ = reboot::act(model, RebootAction::Restart),
-        Act::PushReboot => {
-            model.reboot.interrupt_turn();
-            let attempt = model.reboot.attempt.as_ref();
-            if attempt.is_none_or(|attempt| attempt.approved.is_none()) {
-                let _ = reboot::act(model, RebootAction::Approve(Approval::Auto));
+            Act::Stop(trip) => {
+                model.reboot.pause();
+                let key = resume_key(model);
+                model.error(format!("stopped: {trip} · {key} goes on"));
             }
+            Act::Submit(text) => _ = submit::give(model, &text, Then::Submit),
+            Act::ReadTask => match reads_task(model) {
+                Some(read) => model.emit(read),
+                None => on(model, RunInput::TaskKept(model.draft.work_state())),
+            },
+            Act::Decide => on(model, RunInput::TaskKept(model.draft.work_state())),
+            Act::BeginSession { is_full } => {
+                if is_full {
+                    reboot::on(model, RebootEvent::MayBeDue);
+                    apply_interventions(model);
+                } else if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::Autopilot)) {
+                    model.error(why.to_string());
+                }
+                on(model, RunInput::SessionAsked);
+            }
+            Act::Restart => _ = reboot::act(model, RebootAction::Restart),
+            Act::PushReboot => {
+                model.reboot.on(AttemptEvent::Pushed);
+                let attempt = model.reboot.attempt.as_ref();
+                if attempt.is_none_or(|attempt| attempt.approved.is_none()) {
+                    let _ = reboot::act(model, RebootAction::Approve(Approval::Auto));
+                }
+            }
+            Act::HandBack => {
+                model.session.agent.hand_back();
+                model.view.close(Overlay::Exited);
+            }
+            Act::Leave(code, reason) => leave(model, code, reason, false),
         }
-        Act::HandBack => {
-            model.session.agent.hand_back();
-            model.view.close(Overlay::Exited);
-        }
-        Act::Leave(code, reason) => leave(model, code, reason, false),
     }
 }
 
@@ -222,7 +219,7 @@ pub fn begin(
     pilot.turns = turns.map(u64::from).sum();
     // A session of an earlier run knows nothing of this task.
     pilot.task_changed = first.is_some();
-    model.reboot.run_began();
+    model.reboot.set_mode(RebootMode::Auto);
     let mut iterations = model.lineage.iterations().iter().rev();
     let ended = iterations.find(|one| !one.is_open());
     let ended = ended.map(|last| last.iteration);

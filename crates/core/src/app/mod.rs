@@ -289,7 +289,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Prepared { reboot, refused } => {
             model.reboot.on(AttemptEvent::Prepared(reboot, refused));
         }
-        ReadEvent::TrimPlanned { ask, plan } => trim::on(model, SurveyEvent::Planned(ask, plan)),
+        ReadEvent::TrimPlanned { ask, plan } => reboot::on(model, SurveyEvent::Planned(ask, plan)),
         ReadEvent::Trimmed { ask, made } => model.reboot.on(AttemptEvent::Copied(ask, made)),
         ReadEvent::Estimate(reading) => figures::estimated(model, reading),
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
@@ -344,7 +344,7 @@ fn timer(model: &mut Model, id: TimerId) {
             model.emit_all(next);
         }
         TimerId::Summary(epoch) => summary::on(model, SummaryEvent::TimerFired(epoch)),
-        TimerId::Survey(timer) => trim::on(model, SurveyEvent::PauseOver(timer)),
+        TimerId::Survey(timer) => reboot::on(model, SurveyEvent::PauseOver(timer)),
         TimerId::Calm(epoch) => signs::judge(model, epoch),
         TimerId::NewHead(epoch) => {
             for made in model.draft.moments.take_unreported(epoch) {

@@ -398,7 +398,7 @@ fn open_review(model: &Model) -> Next {
 }
 
 /// An event that a reboot may follow from, or end with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::app) enum RebootEvent<'a> {
     /// All features have taken the event at hand in: a reboot may be due.
     MayBeDue,
@@ -414,6 +414,8 @@ pub(in crate::app) enum RebootEvent<'a> {
     CompactionAsked(&'a QuestionId, SessionId, Trigger),
     /// The timer of a compaction in which the client waits has run out.
     CompactionTimer(u64),
+    /// The survey of a trim, which is offered until the reboot is approved, has come this far.
+    Survey(SurveyEvent),
     /// The client reports this while its conversation is replaced, or is to be.
     Replacing(ReplaceEvent<'a>),
 }
@@ -421,6 +423,12 @@ pub(in crate::app) enum RebootEvent<'a> {
 impl<'a> From<ReplaceEvent<'a>> for RebootEvent<'a> {
     fn from(event: ReplaceEvent<'a>) -> Self {
         Self::Replacing(event)
+    }
+}
+
+impl From<SurveyEvent> for RebootEvent<'_> {
+    fn from(event: SurveyEvent) -> Self {
+        Self::Survey(event)
     }
 }
 
@@ -453,6 +461,7 @@ fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
             compaction::asked(model, id, session, trigger)
         }
         RebootEvent::CompactionTimer(epoch) => compaction::timer(model, epoch),
+        RebootEvent::Survey(event) => Some(Next::Do(Act::Survey(event))),
         RebootEvent::Replacing(event) => in_place::judge(model, event),
     }
 }

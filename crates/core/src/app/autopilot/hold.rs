@@ -78,8 +78,6 @@ pub enum RunOrder<'a> {
     Pause(&'a str),
     /// Take a pause back; a run that a breaker has stopped goes on, too.
     Resume,
-    /// Pause or resume, for the key that does both.
-    Toggle,
     /// Queue this text, to be typed at the next safe moment.
     Prompt(String),
 }
@@ -87,14 +85,6 @@ pub enum RunOrder<'a> {
 /// Carries out an order, or refuses to.
 pub fn order(model: &mut Model, order: RunOrder) -> Result<(), Refusal> {
     match order {
-        RunOrder::Toggle => {
-            let next = if is_held(model) {
-                RunOrder::Resume
-            } else {
-                RunOrder::Pause("a key")
-            };
-            return self::order(model, next);
-        }
         RunOrder::Pause(by) => {
             model.reboot.pause();
             if model.autopilot.is_some() {
@@ -104,16 +94,13 @@ pub fn order(model: &mut Model, order: RunOrder) -> Result<(), Refusal> {
             }
         }
         RunOrder::Resume => {
-            match resumes(model) {
-                Ok(false) => {}
-                Ok(true) => on(model, RunInput::Resumed),
-                Err(why) => {
-                    if why == Refusal::HumansText {
-                        // Where the prompt box cannot be seen, a second request means that the person knows of the text.
-                        model.session.agent.person_warned();
-                    }
-                    return Err(why);
-                }
+            let resumes = resumes(model);
+            if resumes == Err(Refusal::HumansText) {
+                // Where the prompt box cannot be seen, a second request means that the person knows of the text.
+                model.session.agent.person_warned();
+            }
+            if resumes? {
+                on(model, RunInput::Resumed);
             }
             model.reboot.resume();
             model.info("resumed");
@@ -130,7 +117,15 @@ pub fn order(model: &mut Model, order: RunOrder) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Reports whether the key takes a pause back.
+/// Returns the order of the key that both pauses and resumes.
+pub fn toggle(model: &Model) -> RunOrder<'static> {
+    if is_held(model) {
+        RunOrder::Resume
+    } else {
+        RunOrder::Pause("a key")
+    }
+}
+
 fn is_held(model: &Model) -> bool {
     match &model.autopilot {
         Some(run) => run.pilot.is_held() || matches!(run.pilot.phase, Phase::Waiting(_)),

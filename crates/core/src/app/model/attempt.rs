@@ -171,11 +171,6 @@ impl Reboot {
         ended.map(|(_, kept)| kept)
     }
 
-    /// Lets the client continue in its own way, as [`Attempt::let_client_go`] does.
-    pub(in crate::app) fn let_client_go(&mut self) -> Option<Effect> {
-        self.attempt.as_mut()?.let_client_go()
-    }
-
     /// Takes a prompt that reached the agent as the proof, if it is the handoff.
     pub(in crate::app) fn prompt_seen(&mut self, prompt: &str) -> Consequences {
         let mut done = Consequences::default();
@@ -233,19 +228,6 @@ impl Reboot {
 }
 
 impl Attempt {
-    /// Begins a phase. Returns whether its step is to be written to the journal, until which nothing follows from it.
-    pub(in crate::app) fn enter(&mut self, phase: Phase, now: At) -> bool {
-        // What is armed again is announced again.
-        if phase == Phase::Armed {
-            self.approved = None;
-        }
-        self.entered.push((phase.step(), now));
-        self.phase = phase;
-        let is_written = self.kind.is_reboot();
-        self.journaled = !is_written;
-        is_written
-    }
-
     /// Returns the answer that gives the client the handoff, if the client waits for one in a compaction.
     pub(in crate::app) fn answer(&self) -> Option<Effect> {
         let held = self.held.as_ref().filter(|held| !held.answered)?;

@@ -170,13 +170,8 @@ impl Reboot {
         self.refused = None;
     }
 
-    /// Takes in that an autonomous run has begun: it reboots by itself.
-    pub(in crate::app) const fn run_began(&mut self) {
-        self.mode = RebootMode::Auto;
-    }
-
-    /// Takes in that the mode was changed in the configuration.
-    pub(in crate::app) const fn mode_configured(&mut self, mode: RebootMode) {
+    /// Takes in who decides, by the configuration or because an autonomous run has begun.
+    pub(in crate::app) const fn set_mode(&mut self, mode: RebootMode) {
         self.mode = mode;
     }
 
@@ -223,11 +218,6 @@ impl Reboot {
             self.called = Some(level);
         }
         is_new
-    }
-
-    /// Has the running turn interrupted for the reboot under way.
-    pub(in crate::app) fn interrupt_turn(&mut self) {
-        self.on(AttemptEvent::Pushed);
     }
 }
 

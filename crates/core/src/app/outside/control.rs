@@ -100,49 +100,42 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
             if is_unattended(model) {
                 let _ = reboot::act(model, RebootAction::Approve(Approval::Person));
             }
-            Ok(())
         }
-        Control::Approve => reboot::act(model, RebootAction::Approve(Approval::Person)),
+        Control::Approve => reboot::act(model, RebootAction::Approve(Approval::Person))?,
         Control::ApproveAs(body) => {
             if let Some(text) = approved_text(model, &body)? {
                 let base = model.draft.handoff.editable().to_owned();
                 model.draft.take_text(&base, &text).carry_out(model);
             }
-            reboot::act(model, RebootAction::Approve(Approval::Person))
+            reboot::act(model, RebootAction::Approve(Approval::Person))?;
         }
-        Control::Permission(body) => permission::decide(model, &body),
+        Control::Permission(body) => permission::decide(model, &body)?,
         // One of these is never inside another, and both are dealt with before.
-        Control::From(..) | Control::Save(_) => Ok(()),
-        Control::Defer => reboot::act(model, RebootAction::Cancel { defer: true }),
-        Control::Pause => autopilot::order(model, RunOrder::Pause(by)),
-        Control::Resume => autopilot::order(model, RunOrder::Resume),
-        Control::Undo => reboot::act(model, RebootAction::Undo),
+        Control::From(..) | Control::Save(_) => {}
+        Control::Defer => reboot::act(model, RebootAction::Cancel { defer: true })?,
+        Control::Pause => autopilot::order(model, RunOrder::Pause(by))?,
+        Control::Resume => autopilot::order(model, RunOrder::Resume)?,
+        Control::Undo => reboot::act(model, RebootAction::Undo)?,
         Control::ClearState => {
             let tags = [checkpoint::MANUAL, "clear-state"].map(ToOwned::to_owned);
             checkpoint::save(model, tags.into());
             model.draft.clear_state().carry_out(model);
-            Ok(())
         }
-        Control::Detach => {
-            model.emit(Effect::DetachAll);
-            Ok(())
-        }
-        Control::Stop => {
-            quit(model, 0, None);
-            Ok(())
-        }
+        Control::Detach => model.emit(Effect::DetachAll),
+        Control::Stop => quit(model, 0, None),
         Control::Say(text) if model.autopilot.is_some() => {
-            autopilot::order(model, RunOrder::Prompt(text))
+            autopilot::order(model, RunOrder::Prompt(text))?;
         }
-        Control::Say(text) => match says_not_now(model) {
-            Some(block) => {
+        Control::Say(text) => {
+            if let Some(block) = says_not_now(model) {
                 let stands = matches!(block, Block::Unknown | Block::Background);
                 let reason = stands.then(|| agent_reason(model)).flatten();
-                Err(Refusal::NotSafe(block, reason))
+                return Err(Refusal::NotSafe(block, reason));
             }
-            None => submit::give(model, &text, Then::Submit).map_err(Refusal::NotTyped),
-        },
+            submit::give(model, &text, Then::Submit).map_err(Refusal::NotTyped)?;
+        }
     }
+    Ok(())
 }
 
 /// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt.
@@ -240,7 +233,7 @@ pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
 /// counts at the next one.
 pub fn reconfigure(model: &mut Model, config: Config) {
     if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
-        model.reboot.mode_configured(config.reboot.mode);
+        model.reboot.set_mode(config.reboot.mode);
     }
     model.config = config;
     let settings = guard_settings(&model.config);

@@ -9,6 +9,7 @@ use crate::{
 };
 use pitstop_agent::{bridge::BridgeOrder, claude::prompt_box::PromptBox};
 use pitstop_base::clock::At;
+use pitstop_handoff::Handoff;
 
 use super::{
     Approval, DEFER_TURNS, RebootAction, act,
@@ -33,9 +34,10 @@ use crate::app::{
         reading::Reading,
         reboot::{
             Attempt, Clock, Held, Kind, LastLook, Launch, NewAgent, Phase, Prepared, QuietReason,
-            Reboot, RebootOutcome, Replacing,
+            RebootOutcome, Replacing,
         },
         session::Session,
+        trim::SurveyFacts,
         unsent::OnDisk,
         view::Outcome,
     },
@@ -108,11 +110,15 @@ pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
             }
             Next::Enter(phase) => {
                 carried::keep_edit(model);
-                let (run, session, config) = (model.lineage.run(), &model.session, &model.config);
-                let effects = (model.reboot).enter(phase, run, session, &config.reboot, model.now);
-                model.emit_all(effects);
-                if let Some(text) = model.reboot.delivered().map(str::to_owned) {
-                    checkpoint::at_reboot(model, text);
+                if let Some(attempt) = &mut model.reboot.attempt {
+                    let (run, session) = (model.lineage.run(), &model.session);
+                    let journal = attempt.enter(phase, run, session, model.now);
+                    let timer = attempt.phase_timer(&model.config.reboot);
+                    let text = attempt.delivered().map(|message| message.text.clone());
+                    model.emit_all(journal.into_iter().chain(timer));
+                    if let Some(text) = text {
+                        checkpoint::at_reboot(model, text);
+                    }
                 }
             }
             Next::GoOn(phase, order) => {
@@ -189,7 +195,8 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
             model.reboot.on(AttemptEvent::Holds(cause, held));
         }
         AgentAct::LetGo => {
-            let goes_on = model.reboot.let_client_go();
+            let attempt = model.reboot.attempt.as_mut();
+            let goes_on = attempt.and_then(Attempt::let_client_go);
             model.emit_all(goes_on);
         }
         AgentAct::End => ending::on(model, EndingEvent::Begins { urgent: false }),
@@ -255,7 +262,20 @@ fn perform(model: &mut Model, act: Act) {
             model.info("the agent's request is dismissed");
         }
         Act::AnswerCard => model.view.answer_card(),
-        Act::Survey(event) => trim::on(model, event),
+        Act::Survey(event) => {
+            let facts = SurveyFacts {
+                session: model.session.id,
+                settings: trim::settings(model),
+                number: model.next_epoch(),
+                now: model.now,
+            };
+            let preview = model
+                .reboot
+                .open_preview()
+                .filter(|_| !model.session.is_generic);
+            let order = preview.and_then(|preview| preview.on(event, &facts));
+            model.emit_all(order);
+        }
         Act::HoldRun(by) => model.scratch.taken_over = Some(by),
         Act::StopRun(why) => model.scratch.no_reboot = Some(why),
         Act::BeQuiet(turns, reason) => {
@@ -292,42 +312,36 @@ fn perform(model: &mut Model, act: Act) {
     }
 }
 
-impl Reboot {
-    /// Enters a phase, which is written ahead: its work is done once it is on disk.
-    fn enter(
-        &mut self,
-        phase: Phase,
-        run: &RunId,
-        session: &Session,
-        config: &RebootConfig,
-        now: At,
-    ) -> Vec<Effect> {
-        let Some(attempt) = &mut self.attempt else {
-            return Vec::new();
-        };
-        let is_written = attempt.enter(phase, now);
-        let entry = is_written.then(|| attempt.entry(run, session, now));
-        let journal = entry.map(|entry| Effect::Journal(Box::new(entry)));
-        let timer = match attempt.phase {
+impl Attempt {
+    /// Enters a phase. Returns the order to write its step ahead: its work is done once that is on disk.
+    fn enter(&mut self, phase: Phase, run: &RunId, session: &Session, now: At) -> Option<Effect> {
+        // What is armed again is announced again.
+        if phase == Phase::Armed {
+            self.approved = None;
+        }
+        self.entered.push((phase.step(), now));
+        self.phase = phase;
+        self.journaled = !self.kind.is_reboot();
+        (!self.journaled).then(|| Effect::Journal(Box::new(self.entry(run, session, now))))
+    }
+
+    /// Returns the timer that begins with the phase.
+    fn phase_timer(&self, config: &RebootConfig) -> Option<Effect> {
+        match self.phase {
             Phase::Ending | Phase::Replacing(_) => Some(moment::begin()),
-            Phase::Delivering(_) | Phase::Verifying(_) => Some(verify_timer(config, attempt.epoch)),
+            Phase::Delivering(_) | Phase::Verifying(_) => Some(verify_timer(config, self.epoch)),
             Phase::Warming { .. } => {
-                let timer = TimerId::WarmUp(attempt.epoch);
+                let timer = TimerId::WarmUp(self.epoch);
                 Some(Effect::SetTimer(timer, config.warmup_delay))
             }
             _ => None,
-        };
-        journal.into_iter().chain(timer).collect()
+        }
     }
 
-    /// Returns the message of the reboot whose phase ends the session, or its conversation.
-    fn delivered(&self) -> Option<&str> {
-        let ends = |one: &&Attempt| matches!(one.phase, Phase::Ending | Phase::Replacing(_));
-        let attempt = self.attempt.as_ref().filter(ends)?;
-        attempt
-            .handoff
-            .as_ref()
-            .map(|handoff| handoff.text.as_str())
+    /// Returns the message, in the phase that ends the session or its conversation.
+    fn delivered(&self) -> Option<&Handoff> {
+        let ends = matches!(self.phase, Phase::Ending | Phase::Replacing(_));
+        self.handoff.as_ref().filter(|_| ends)
     }
 }
 
@@ -580,32 +594,24 @@ pub(super) fn end(model: &mut Model, how: End) {
         _ => false,
     };
     let is_taken_back = matches!(how, End::TakenBack(_));
-    let Ended {
-        outcome,
-        why,
-        card,
-        acts,
-    } = ended(model, &attempt, how);
-    for act in acts {
-        perform(model, act);
-    }
+    let ended = ended(model, &attempt, how);
+    follow(model, ended.acts.into_iter().map(Next::Do));
+    let (outcome, why) = (ended.outcome, ended.why.as_deref());
     (model.outside.counters).count_reboot(attempt.cause, outcome);
-    let hook = prepare::after_reboot(model, &attempt, outcome, why.as_deref());
+    let hook = prepare::after_reboot(model, &attempt, outcome, why);
     let done = outcome == RebootOutcome::Done;
-    let why = (!done).then(|| why.as_deref().unwrap_or(outcome.into()));
+    let why = (!done).then(|| why.unwrap_or(outcome.into()));
     let on_disk = model.reboot.close(&mut attempt, why, model.now);
     if outcome == RebootOutcome::Withdrawn || is_taken_back {
         // Nothing went wrong.
         model.reboot.failure = None;
     }
     model.emit_all(attempt.let_client_go());
-    if attempt.enter(if done { Phase::Done } else { Phase::Failed }, model.now) {
-        let entry = attempt.entry(model.lineage.run(), &model.session, model.now);
-        model.emit(Effect::Journal(Box::new(entry)));
-    }
-    model.emit_all(hook);
+    let last = if done { Phase::Done } else { Phase::Failed };
+    let journal = attempt.enter(last, model.lineage.run(), &model.session, model.now);
+    model.emit_all(journal.into_iter().chain(hook));
     model.emit_all(model.reboot.forget_draft(&on_disk));
-    if let Some(card) = card {
+    if let Some(card) = ended.card {
         let awaits_figure = done && model.used().is_none();
         let timer = model.view.show_card(card, awaits_figure, model.now);
         model.emit(timer);
@@ -632,49 +638,43 @@ struct Ended {
 
 /// Returns what follows from this end of an attempt.
 fn ended(model: &Model, attempt: &Attempt, how: End) -> Ended {
-    let failure = || attempt.failure.clone().unwrap_or_default();
-    let (outcome, why, card, acts) = match how {
+    let mut ended = Ended {
+        outcome: RebootOutcome::Failed,
+        why: None,
+        card: None,
+        acts: Vec::new(),
+    };
+    let failure = attempt.failure.as_deref().unwrap_or_default();
+    match how {
         End::Finished { warmed_up } => return finished(model, attempt, warmed_up),
         // Nothing was done to the old agent, which goes on.
         End::Refused(why) => {
-            let card = moment::failed(attempt, &why, false);
-            let acts = refused(model, attempt, &why);
-            (RebootOutcome::Failed, Some(why), Some(card), acts)
+            ended.card = Some(moment::failed(attempt, &why, false));
+            ended.acts = refused(model, attempt, &why);
+            ended.why = Some(why);
         }
-        End::NotStarted(why) => (RebootOutcome::Failed, Some(why), None, Vec::new()),
+        End::NotStarted(why) => ended.why = Some(why),
         End::RolledBack => {
-            let why = failure();
-            let card = moment::failed(attempt, &why, true);
-            let message = if attempt.kind.replaces() {
-                format!("the session is resumed as the client left it: {why}")
+            ended.outcome = RebootOutcome::RolledBack;
+            ended.card = Some(moment::failed(attempt, failure, true));
+            ended.acts.push(Act::Error(if attempt.kind.replaces() {
+                format!("the session is resumed as the client left it: {failure}")
             } else {
-                format!("reboot rolled back, the old session is resumed: {why}")
-            };
-            let acts = vec![Act::Error(message)];
-            (RebootOutcome::RolledBack, None, Some(card), acts)
+                format!("reboot rolled back, the old session is resumed: {failure}")
+            }));
         }
-        End::NotResumed(again) => {
-            let why = failure();
-            let message = format!(
-                "the reboot failed ({why}), and so did resuming the old session: no agent runs: {again}"
-            );
-            (RebootOutcome::Failed, None, None, vec![Act::Error(message)])
-        }
-        End::TakenBack(outcome) => (outcome, None, None, Vec::new()),
+        End::NotResumed(again) => ended.acts.push(Act::Error(format!(
+            "the reboot failed ({failure}), and so did resuming the old session: no agent runs: {again}"
+        ))),
+        End::TakenBack(outcome) => ended.outcome = outcome,
         End::LeftToClient(notice) => {
             let notice = notice.map(|notice| Act::Info(notice.to_owned()));
-            let acts = notice.into_iter().chain([Act::CloseReview]).collect();
-            let why = Some("left to the client".to_owned());
-            (RebootOutcome::Failed, why, None, acts)
+            ended.acts.extend(notice.into_iter().chain([Act::CloseReview]));
+            ended.why = Some("left to the client".to_owned());
         }
-        End::Unfinished(outcome, why) => (outcome, why, None, Vec::new()),
-    };
-    Ended {
-        outcome,
-        why,
-        card,
-        acts,
+        End::Unfinished(outcome, why) => (ended.outcome, ended.why) = (outcome, why),
     }
+    ended
 }
 
 /// Returns what a reboot that is refused leads to: the old agent goes on, and a run stops.

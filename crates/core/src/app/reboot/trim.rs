@@ -14,33 +14,17 @@ pub use crate::app::{
 };
 use crate::app::{
     facts::{holds_compaction, on_the_fly_refusal, replace_refusal},
-    model::{Model, attempt::AttemptEvent, reboot::Kind, trim::SurveyFacts},
+    model::{Model, attempt::AttemptEvent, reboot::Kind},
     refusal::Refusal,
 };
 
 /// Returns the settings by which a trim is measured now: against the compact line that the gauge shows.
-fn settings(model: &Model) -> TrimSettings {
+pub(super) fn settings(model: &Model) -> TrimSettings {
     let lines = model.session.guard.assess(Tokens(0)).lines;
     TrimSettings {
         compact_line: lines.at(Threshold::Compact),
         max_recent_messages: model.config.context.max_recent_messages,
     }
-}
-
-/// Takes in what happens to the preview of a reboot that has not been approved.
-pub fn on(model: &mut Model, event: SurveyEvent) {
-    if model.is_generic() {
-        return;
-    }
-    let facts = SurveyFacts {
-        session: model.session.id,
-        settings: settings(model),
-        number: model.next_epoch(),
-        now: model.now,
-    };
-    let preview = model.reboot.open_preview();
-    let order = preview.and_then(|preview| preview.on(event, &facts));
-    model.emit_all(order);
 }
 
 /// Returns what a trim would do, or the reason that it is not offered.

@@ -19,11 +19,7 @@ use crate::app::{
     effect::Effect,
     event::TranscriptFacts,
     model::{Model, activity::TitleState, attempt::AttemptEvent, session::Session},
-    reboot::{
-        self, RebootEvent,
-        in_place::ReplaceEvent,
-        trim::{self, SurveyEvent},
-    },
+    reboot::{self, RebootEvent, in_place::ReplaceEvent, trim::SurveyEvent},
     session::{
         compaction::{self, CompactionSign},
         figures::{figures_changed, observe, report_taken},
@@ -363,7 +359,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if model.session.is_hookless() {
         hookless::transcript_read(model, before.turns, ran);
     }
-    trim::on(model, SurveyEvent::Grown);
+    reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));
     }

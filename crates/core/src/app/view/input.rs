@@ -19,7 +19,7 @@ use pitstop_base::keymap::{self, Action};
 use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
-    autopilot::{self, RunInput, RunOrder},
+    autopilot::{self, RunInput},
     consequences::{Consequences, KeyOutcome, Request},
     draft::checkpoint,
     effect::Effect,
@@ -316,7 +316,10 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             model.reboot.go_to_next_mode();
             model.info(control::mode_words(model.reboot.mode));
         }
-        Action::Pause => return autopilot::order(model, RunOrder::Toggle),
+        Action::Pause => {
+            let order = autopilot::toggle(model);
+            return autopilot::order(model, order);
+        }
         Action::Zoom => {
             model.view.zoomed = !model.view.zoomed;
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
