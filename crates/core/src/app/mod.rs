@@ -42,8 +42,8 @@ use draft::{breakpoint::Observed, summary::SummaryEvent};
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use model::{
-    Beginning, attempt::AttemptEvent, event_scratch::EventScratch, submission::SubmissionEvent,
-    trim::SurveyEvent,
+    Beginning, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
+    submission::SubmissionEvent, trim::SurveyEvent,
 };
 use reboot::RebootEvent;
 
@@ -250,10 +250,8 @@ fn read(model: &mut Model, event: ReadEvent) {
         }
         ReadEvent::DraftKept(text) => model.reboot.on(AttemptEvent::DraftKept(text)),
         ReadEvent::Versions(versions) => {
-            model
-                .draft
-                .versions_read(Some(versions), now)
-                .carry_out(model);
+            let restored = model.draft.versions_read(Some(versions), now);
+            restored.carry_out(model);
         }
         ReadEvent::VersionsUnreadable => model.draft.versions_read(None, now).carry_out(model),
         ReadEvent::EditorClosed(text) => {
@@ -294,7 +292,12 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Estimate(reading) => figures::estimated(model, reading),
         ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
         ReadEvent::ClientWords(words) => figures::client_said(model, words),
-        ReadEvent::Talk { iteration, talk } => focus::show_transcript(model, iteration, talk),
+        ReadEvent::Talk { iteration, talk } => {
+            if talk.is_ok() && model.view.overlay.is_none() {
+                focus::set_focus(model, Focus::Pane);
+            }
+            model.view.talk_read(iteration, talk).carry_out(model);
+        }
         ReadEvent::Recording { iteration, cast } => {
             model.view.recording_read(iteration, cast).carry_out(model);
         }

@@ -16,18 +16,41 @@ const PREVIEW: usize = 6_000;
 
 /// Answers a tool call of the agent.
 pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
-    let said = if is_ours(model, caller) {
-        run(model, tool)
-    } else {
-        Err(Refusal::SessionLeft)
+    let now = model.now;
+    let kept = match tool {
+        _ if !is_ours(model, caller) => Err(Refusal::SessionLeft),
+        Tool::Context => return model.answer(call, said(context(model))),
+        Tool::HandoffPreview => return model.answer(call, said(preview(model))),
+        Tool::RequestReboot { reason } => {
+            let vain = asks_in_vain(model);
+            if vain.is_none() {
+                model.reboot.agent_asked(model.session.id, masked(&reason));
+            }
+            let asked = "asked: the human decides, go on working until then";
+            return model.answer(call, said(vain.unwrap_or_else(|| asked.to_owned())));
+        }
+        Tool::Note { text } => (model.draft.notes.note(&redact(&text), now)).map_err(Refusal::from),
+        Tool::Decision { text, why } => {
+            let (text, why) = (masked(&text), masked(&why));
+            Ok(model.draft.take_given(Signal::Decision { text, why }, now))
+        }
+        Tool::Done { item } => Ok(model.draft.take_given(Signal::Done(masked(&item)), now)),
     };
-    let reply = match said {
-        Ok(text) => Reply::Tool(ToolReply { text }),
+    let reply = match kept {
+        Ok(Some(follows)) => {
+            follows.carry_out(model);
+            said("kept".to_owned())
+        }
+        Ok(None) => said("known already".to_owned()),
         Err(why) => Reply::Refused {
             why: why.to_string(),
         },
     };
     model.answer(call, reply);
+}
+
+fn said(text: String) -> Reply {
+    Reply::Tool(ToolReply { text })
 }
 
 /// Reports whether the present agent calls. A caller that gives less about itself is believed.
@@ -37,34 +60,6 @@ fn is_ours(model: &Model, caller: Caller) -> bool {
         .session
         .is_none_or(|session| session == model.session.id)
         && caller.iteration.is_none_or(|number| number == iteration)
-}
-
-fn run(model: &mut Model, tool: Tool) -> Result<String, Refusal> {
-    let now = model.now;
-    let kept = match tool {
-        Tool::Context => return Ok(context(model)),
-        Tool::HandoffPreview => return Ok(preview(model)),
-        Tool::RequestReboot { reason } => {
-            if let Some(why) = asks_in_vain(model) {
-                return Ok(why);
-            }
-            model.reboot.agent_asked(model.session.id, masked(&reason));
-            return Ok("asked: the human decides, go on working until then".to_owned());
-        }
-        Tool::Note { text } => model.draft.notes.note(&redact(&text), now)?,
-        Tool::Decision { text, why } => {
-            let (text, why) = (masked(&text), masked(&why));
-            model.draft.take_given(Signal::Decision { text, why }, now)
-        }
-        Tool::Done { item } => model.draft.take_given(Signal::Done(masked(&item)), now),
-    };
-    let said = if kept.is_some() {
-        "kept"
-    } else {
-        "known already"
-    };
-    kept.unwrap_or_default().carry_out(model);
-    Ok(said.to_owned())
 }
 
 fn masked(text: &str) -> String {

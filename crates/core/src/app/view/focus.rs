@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::app::{
+    consequences::Consequences,
     effect::Effect,
-    model::{Focus, Model},
+    model::{Focus, Model, view::View},
     view::layout,
 };
 use crate::lineage::IterationId;
@@ -27,30 +28,27 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
     model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
 }
 
-/// Shows the transcript of an iteration, which was read. Where there is none, copy mode reads what is on the screen.
-pub(in crate::app) fn show_transcript(
-    model: &mut Model,
-    iteration: IterationId,
-    talk: Result<Arc<Talk>, String>,
-) {
-    // Something else may lie over the pane by now.
-    if model.view.overlay.is_some() {
-        return;
-    }
-    match talk {
-        Ok(talk) => {
-            set_focus(model, Focus::Pane);
-            let shown = model.view.copy.show(iteration, talk);
-            model.emit_all(shown);
-        }
-        Err(why) => {
-            model.error(format!(
-                "the transcript of iteration {iteration} cannot be read: {why}"
-            ));
-            if model.view.focus == Focus::Pane && !model.view.copy.is_on() {
-                let begun = model.view.copy.begin(false);
-                model.emit(begun);
+impl View {
+    /// Shows the transcript of an iteration, which was read, unless something else lies over the pane by now. Where there is none, copy
+    /// mode reads what is on the screen.
+    pub(in crate::app) fn talk_read(
+        &mut self,
+        iteration: IterationId,
+        talk: Result<Arc<Talk>, String>,
+    ) -> Consequences {
+        let mut done = Consequences::default();
+        match talk {
+            _ if self.overlay.is_some() => {}
+            Ok(talk) => return self.copy.show(iteration, talk).into(),
+            Err(why) => {
+                done.error(format!(
+                    "the transcript of iteration {iteration} cannot be read: {why}"
+                ));
+                if self.focus == Focus::Pane && !self.copy.is_on() {
+                    done.emit(self.copy.begin(false));
+                }
             }
         }
+        done
     }
 }
