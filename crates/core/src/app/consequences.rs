@@ -84,11 +84,8 @@ pub(in crate::app) enum Request {
     Approve,
     /// Take this way in the reboot under review.
     Take(Way),
-    /// Put the reboot off, or give it up.
-    Cancel {
-        /// True if it is put off.
-        defer: bool,
-    },
+    /// Give the reboot up.
+    Cancel,
     /// Resume an earlier session.
     Resume {
         /// The session.

@@ -51,6 +51,7 @@ use pitstop_handoff::Handoff;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
+    draft::summary::SummaryEvent,
     effect::Effect,
     event::Exit,
     facts::{holds_compaction, is_handoff_lent, is_under_review, on_the_fly_refusal},
@@ -392,7 +393,7 @@ fn open_review(model: &Model) -> Next {
         // Turns may have passed since it was drafted: the person may have gone on working under the banner.
         let reads = [Effect::ReadScratchpad, Effect::ReadGit];
         next.extend(reads.map(Act::Emit));
-        next.push(Act::RefreshSummary);
+        next.push(Act::Summary(SummaryEvent::Drafting));
     }
     Next::All(next.into_iter().map(Next::Do).collect())
 }
@@ -522,7 +523,7 @@ fn approve(model: &Model, approval: Approval) -> Result<Next, Refusal> {
     });
     next.push(Next::Do(Act::CloseReview));
     let late = "the reboot was approved before the model had answered";
-    next.push(Next::Do(Act::DropSummary(late)));
+    next.push(Next::Do(Act::Summary(SummaryEvent::TooLate(late))));
     Ok(Next::All(next))
 }
 

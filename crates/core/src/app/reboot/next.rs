@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     app::{
+        draft::summary::SummaryEvent,
         effect::Effect,
         model::{
             attempt::AttemptEvent,
@@ -12,6 +13,7 @@ use crate::{
             trim::SurveyEvent,
             unsent::{OnDisk, Waiting},
         },
+        reboot::submit::Then,
     },
     lineage::{Cause, EndReason, IterationId, RebootRecord},
 };
@@ -70,16 +72,14 @@ pub(super) enum AgentAct {
     WarmUp(String),
     /// This command is typed, which begins the turn after the handoff.
     TypeCommand(String),
-    /// This prompt is typed.
-    Submit(String),
+    /// This text is put into the prompt box, and this is done with it there.
+    Give(String, Then),
     /// The prompt that is being typed is left as it is.
     AbandonPrompt,
     /// No order for the middle of a turn is given to this process again, for this reason.
     LeaveUnanswered(&'static str),
     /// The client sets its trigger back.
     RestoreTrigger,
-    /// The unsent prompt is put into the prompt box, with the cursor at this position.
-    PutBack(String, Option<usize>),
 }
 
 /// What a reboot demands of the rest of the model.
@@ -98,8 +98,8 @@ pub(super) enum Act {
     CloseReview,
     /// The message is the one that is shown: the text that was on the screen is the text that is sent.
     FixMessage(Approval),
-    /// A summary that was asked for comes too late, for this reason.
-    DropSummary(&'static str),
+    /// The summary in the handoff takes this in.
+    Summary(SummaryEvent),
     /// The agent's request for a reboot is dismissed.
     DismissWish,
     /// The card of the last reboot is answered.
@@ -119,8 +119,6 @@ pub(super) enum Act {
     /// The handoff is made again, where no one has read it or a turn has gone on since the approval, by up to some hundred steps: it
     /// would name steps as under way that are done. A message that a person has edited is left as it is.
     DraftAgain,
-    /// The summary in the handoff is brought up to date.
-    RefreshSummary,
     /// The unsent prompt is this one, which is put back later, or none.
     KeepUnsent(Option<Waiting>),
     /// This was kept on disk of the prompt box when the agent ended while its conversation was replaced.

@@ -224,15 +224,12 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
                 ));
             }
         }
-        AgentAct::Submit(text) => _ = submit::give(model, &text, Then::Submit),
+        AgentAct::Give(text, then) => _ = submit::give(model, &text, then),
         AgentAct::AbandonPrompt => model.session.submission.abandon(),
         AgentAct::LeaveUnanswered(why) => model.session.agent.leave_unanswered(why),
         AgentAct::RestoreTrigger => {
             let (purpose, order) = (Purpose::Trigger, BridgeOrder::RestoreTrigger);
             model.order(purpose, order, on_the_fly::RESTORED_WITHIN);
-        }
-        AgentAct::PutBack(text, cursor) => {
-            _ = submit::give(model, &text, Then::Leave(cursor));
         }
     }
 }
@@ -244,7 +241,6 @@ fn perform(model: &mut Model, act: Act) {
         Act::Info(text) => model.info(text),
         Act::Error(text) => model.error(text),
         Act::OpenReview => {
-            model.view.open(Overlay::Review);
             handoff::draft(model);
             model.draft.handoff.show_message();
             let reading = Reading::at_first_section(&model.draft.handoff.current().text);
@@ -256,7 +252,7 @@ fn perform(model: &mut Model, act: Act) {
             let message = model.draft.handoff.current().clone();
             (model.reboot).on(AttemptEvent::Approved(approval, message));
         }
-        Act::DropSummary(why) => summary::on(model, SummaryEvent::TooLate(why)),
+        Act::Summary(event) => summary::on(model, event),
         Act::DismissWish => {
             model.reboot.wish = None;
             model.info("the agent's request is dismissed");
@@ -269,10 +265,8 @@ fn perform(model: &mut Model, act: Act) {
                 number: model.next_epoch(),
                 now: model.now,
             };
-            let preview = model
-                .reboot
-                .open_preview()
-                .filter(|_| !model.session.is_generic);
+            let is_generic = model.is_generic();
+            let preview = model.reboot.open_preview().filter(|_| !is_generic);
             let order = preview.and_then(|preview| preview.on(event, &facts));
             model.emit_all(order);
         }
@@ -294,7 +288,6 @@ fn perform(model: &mut Model, act: Act) {
             let edited = panel.edited.is_some();
             model.reboot.renew_message(panel.current(), edited);
         }
-        Act::RefreshSummary => summary::on(model, SummaryEvent::Drafting),
         Act::KeepUnsent(unsent) => model.reboot.unsent = unsent,
         Act::Outlive(on_disk) => {
             let was_cleared = model.session.agent.prompt_box == PromptBox::Empty;
@@ -378,7 +371,7 @@ fn draft(model: &Model, attempt: &Attempt) -> Next {
     // for one unless a person reads it.
     let is_worth = attempt.approved.is_none() && attempt.cause != Cause::Autopilot;
     if is_worth && !goes_at_once(model) {
-        next.push(Next::Do(Act::RefreshSummary));
+        next.push(Next::Do(Act::Summary(SummaryEvent::Drafting)));
     }
     Next::All(next)
 }
@@ -538,7 +531,7 @@ fn deliver(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
         let nonce = handoff.marker.nonce;
         next.push(Next::Do(Act::Emit(Effect::WatchPane(nonce))));
     }
-    next.push(Next::Agent(AgentAct::Submit(handoff.text)));
+    next.push(Next::Agent(AgentAct::Give(handoff.text, Then::Submit)));
     Some(Next::All(next))
 }
 

@@ -21,7 +21,10 @@ use crate::app::{
         reboot::Reboot,
         unsent::{OnDisk, Waiting},
     },
-    reboot::next::{Act, AgentAct, Next},
+    reboot::{
+        next::{Act, AgentAct, Next},
+        submit::Then,
+    },
 };
 pub use crate::app::{facts::unsent, model::unsent::Unsent};
 
@@ -80,9 +83,7 @@ pub(super) fn put_back(model: &Model) -> Option<Next> {
     } else if waiting.failed || typing_refusal(model).is_some() || awaits_bridge {
         None
     } else {
-        Some(Next::Agent(AgentAct::PutBack(
-            waiting.text.clone(),
-            waiting.cursor,
-        )))
+        let then = Then::Leave(waiting.cursor);
+        Some(Next::Agent(AgentAct::Give(waiting.text.clone(), then)))
     }
 }

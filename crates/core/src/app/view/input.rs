@@ -187,8 +187,8 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
             answer = reboot::act(model, RebootAction::Approve(Approval::Person));
         }
         Some(Request::Take(way)) => answer = reboot::act(model, RebootAction::Take(way)),
-        Some(Request::Cancel { defer }) => {
-            answer = reboot::act(model, RebootAction::Cancel { defer });
+        Some(Request::Cancel) => {
+            answer = reboot::act(model, RebootAction::Cancel { defer: false });
         }
         Some(Request::Resume {
             session,
@@ -367,8 +367,8 @@ impl HandoffDraft {
             KeyCode::Enter | KeyCode::Char('a') => request = Some(Request::Approve),
             KeyCode::Char('t') => request = Some(Request::Take(other)),
             KeyCode::Char('w') => request = Some(Request::Take(next)),
-            KeyCode::Char('d') => request = Some(Request::Cancel { defer: true }),
-            KeyCode::Esc => request = Some(Request::Cancel { defer: false }),
+            KeyCode::Char('d') => request = Some(Request::Act(Action::Defer)),
+            KeyCode::Esc => request = Some(Request::Cancel),
             KeyCode::Char('e') => request = Some(Request::EditHandoff),
             KeyCode::Char('y') => done.copy_document("handoff", text),
             KeyCode::Char('x') => done = self.discard_edit(),
