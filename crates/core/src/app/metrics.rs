@@ -19,15 +19,15 @@ pub const fn turns(model: &Model) -> TurnCount {
     TurnCount(model.session.iteration(), model.session.agent.turns)
 }
 
-/// Counts what one event has brought.
-pub fn note(model: &mut Model, before: TurnCount) {
-    let TurnCount(iteration, turns) = before;
-    let now = model.session.agent.turns;
-    let same = iteration == model.session.iteration();
+/// Returns what one event has brought since: the turns that have ended, and the checkpoints that are saved.
+#[must_use]
+pub(super) fn work_since(model: &Model, before: TurnCount) -> (u32, usize) {
+    let (TurnCount(iteration, turns), TurnCount(present, now)) = (before, turns(model));
+    let same = iteration == present;
     let ended = if same { now.saturating_sub(turns) } else { 0 };
     let effects = model.scratch.effects.iter();
     let saves = effects.filter(|effect| matches!(effect, Effect::SaveCheckpoint(_)));
-    model.outside.counters.count_work(ended, saves.count());
+    (ended, saves.count())
 }
 
 /// Returns the figures for monitoring.

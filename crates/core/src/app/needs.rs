@@ -15,8 +15,8 @@ use crate::{
 use pitstop_base::{clean, format::percent, redact::redact};
 
 use crate::app::{
+    consequences::Consequences,
     effect::{Effect, run_event},
-    event::TimerId,
     facts::{
         after_end, agent_reason, answer_left, answers_at_once, held, is_unattended, limit_reset,
         waits_for_enter,
@@ -63,7 +63,6 @@ pub(super) fn after(model: &mut Model) {
     let mut found = found(model);
     found.sort_by_key(|one| one.kind);
     let mut needs = Vec::with_capacity(found.len());
-    let mut effects = Vec::new();
     for one in found {
         let now = model.now.wall;
         let (id, since, called) = model.outside.number_need(one.kind, one.occasion, now);
@@ -81,17 +80,19 @@ pub(super) fn after(model: &mut Model) {
             called: called || calls,
         };
         if calls {
-            call(model, &need, &mut effects);
+            call(&need, model.autopilot.is_some()).carry_out(model);
         }
         needs.push(need);
     }
     let limited = |need: &Need| need.kind == NeedKind::Limit && need.until.is_some();
-    if needs.iter().any(limited) {
-        wake_at_reset(model);
+    if needs.iter().any(limited)
+        && let Some(reset) = limit_reset(model)
+    {
+        let timer = model.outside.await_limit(reset, model.now.wall);
+        model.emit_all(timer);
     }
     let settled = model.outside.needs_found(needs).into_iter();
-    effects.extend(settled.map(|need| Effect::Settled(Box::new(need))));
-    model.emit_all(effects);
+    model.emit_all(settled.map(|need| Effect::Settled(Box::new(need))));
     let title = host_output::title(model);
     let renamed = model.view.retitle(title);
     model.emit_all(renamed);
@@ -115,34 +116,26 @@ impl Reboot {
     }
 }
 
-fn call(model: &mut Model, need: &Need, effects: &mut Vec<Effect>) {
+fn call(need: &Need, in_run: bool) -> Consequences {
+    let mut follows = Consequences::default();
     let said = need.in_words();
     // The agent's states are in the message log already, and the run's stops are notices.
     if matches!(
         need.kind,
         NeedKind::Review | NeedKind::RebootAsked | NeedKind::Unconfirmed
     ) {
-        model.view.log(&said, false, model.now.wall);
+        follows.note(&said);
     }
-    effects.push(Effect::Call(Box::new(need.clone())));
+    follows.emit(Effect::Call(Box::new(need.clone())));
     let ours = !matches!(
         need.kind,
         NeedKind::Limit | NeedKind::LimitOver | NeedKind::RunOver
     );
-    if model.autopilot.is_some() && ours {
+    if in_run && ours {
         let why = excerpt(&said);
-        effects.push(run_event(RunEvent::PersonNeeded { why }));
+        follows.emit(run_event(RunEvent::PersonNeeded { why }));
     }
-}
-
-/// Has the model looked at again when the usage limit is over, which no event reports.
-fn wake_at_reset(model: &mut Model) {
-    if let Some(reset) = limit_reset(model)
-        && model.outside.await_limit(reset)
-        && let Ok(left) = (reset - model.now.wall).to_std()
-    {
-        model.emit(Effect::SetTimer(TimerId::LimitOver, left));
-    }
+    follows
 }
 
 /// Returns what a person is needed for now.

@@ -2,7 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::{api::wire::NeedKind, app::consequences::Consequences, lineage::EndReason};
+use crate::{
+    api::wire::NeedKind,
+    app::{consequences::Consequences, effect::Effect, event::TimerId},
+    lineage::EndReason,
+};
 
 use super::{counters::Counters, needs::Need};
 
@@ -101,8 +105,14 @@ impl Outside {
         before
     }
 
-    /// Awaits the end of a usage limit, which no event reports. Returns false if it is awaited already.
-    pub(in crate::app) fn await_limit(&mut self, reset: DateTime<Utc>) -> bool {
-        self.limit_awaited.replace(reset) != Some(reset)
+    /// Awaits the end of a usage limit, which no event reports. Returns the timer for it, unless it is awaited already or over.
+    pub(in crate::app) fn await_limit(
+        &mut self,
+        reset: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Option<Effect> {
+        let is_new = self.limit_awaited.replace(reset) != Some(reset);
+        let left = (reset - now).to_std().ok().filter(|_| is_new)?;
+        Some(Effect::SetTimer(TimerId::LimitOver, left))
     }
 }
