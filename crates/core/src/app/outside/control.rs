@@ -26,7 +26,7 @@ use crate::app::{
         submit::{self, Then},
     },
     refusal::Refusal,
-    session::{agent, figures::guard_settings, host_output, permission, prompt},
+    session::{agent, figures::guard_settings, host_output, permission},
 };
 
 /// Carries out an order of someone with the control token, and answers it. One that was given from afar, by a device, is noted in the
@@ -238,7 +238,8 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.config = config;
     let settings = guard_settings(&model.config);
     model.session.guard.set_settings(settings);
-    prompt::configure(model);
+    let (say, effects) = (model.config.guard.cold_cache, &mut model.scratch.effects);
+    model.session.ask_of_prompts(say, effects);
     model.info("the configuration was read again");
     handoff::draft(model);
     let reads = handoff::read_files(model);

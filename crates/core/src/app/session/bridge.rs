@@ -24,6 +24,7 @@ use pitstop_agent::{
 };
 
 use crate::app::{
+    cold_cache,
     consequences::Consequences,
     effect::Effect,
     event::{BridgeEvent, TimerId},
@@ -37,7 +38,7 @@ use crate::app::{
         in_place::{self, ReplaceEvent},
         submit,
     },
-    session::{figures, prompt, signs, turn},
+    session::{figures, signs, turn},
 };
 
 /// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
@@ -87,7 +88,8 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
             if iteration != model.session.pane() {
                 return;
             }
-            prompt::configure(model);
+            let (say, effects) = (model.config.guard.cold_cache, &mut model.scratch.effects);
+            model.session.ask_of_prompts(say, effects);
             if absence.is_none() {
                 model.emit(Effect::SetTimer(TimerId::Bridge(iteration), START_LIMIT));
             }
@@ -130,7 +132,14 @@ fn said(model: &mut Model, report: Report) {
         reboot::on(model, asked);
     }
     if let Said::Prompting(id, text) = &report.said {
-        prompt::asked(model, id.clone(), report.session, text.clone());
+        let is_held = report.session == model.session.id
+            && model.outside.quitting().is_none()
+            && cold_cache::costly(model).is_some();
+        let until = model.now.since_start + model.config.guard.answer_within;
+        let until = is_held.then_some(until);
+        let epoch = model.next_epoch();
+        let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+        session.prompt_asked(id.clone(), text, until, epoch, effects);
     }
     // The client's daemon may run a fork with the same mods.
     if report.session != model.session.id || model.session.agent.state == AgentState::Exited {

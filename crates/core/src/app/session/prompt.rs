@@ -13,16 +13,11 @@ use std::time::Duration;
 use crate::config::ColdCache;
 use pitstop_agent::bridge::{Decision, QuestionId};
 use pitstop_base::clock::At;
-use pitstop_transcript::SessionId;
 
 use crate::app::{
-    cold_cache,
     effect::Effect,
     event::TimerId,
-    model::{
-        Model,
-        session::{HeldPrompt, Session},
-    },
+    model::session::{HeldPrompt, Session},
 };
 
 /// The interval at which the time that is left is shown again.
@@ -31,47 +26,46 @@ const TICK: Duration = Duration::from_secs(1);
 /// The reason that the client shows with a prompt that goes back.
 const WHY: &str = "pitstop has put it back into the prompt box";
 
-/// Has the client ask about prompts, or no more, as the configuration says.
-pub fn configure(model: &mut Model) {
-    let asks = model.config.guard.cold_cache == ColdCache::Ask;
-    if std::mem::replace(&mut model.session.asks_of_prompts, asks) != asks {
-        model.emit(Effect::AskOfPrompts(asks));
-    }
-    if !asks {
-        model.session.send_prompt(&mut model.scratch.effects);
-    }
-}
-
-/// Decides about a prompt that its person has submitted.
-pub fn asked(model: &mut Model, id: QuestionId, session: SessionId, text: String) {
-    if model
-        .session
-        .held_prompt
-        .as_ref()
-        .is_some_and(|held| held.id == id)
-    {
-        return;
-    }
-    // What we type ourselves, for a run or a device, is not held up.
-    let ours = model.session.submission.is_open() || model.outside.quitting().is_some();
-    let asks = model.session.asks_of_prompts && session == model.session.id && !ours;
-    if !asks || cold_cache::costly(model).is_none() {
-        let decision = Decision::Client;
-        model.emit(Effect::AnswerQuestion { id, decision });
-        return;
-    }
-    model.session.send_prompt(&mut model.scratch.effects);
-    let epoch = model.next_epoch();
-    model.session.held_prompt = Some(HeldPrompt {
-        id,
-        text,
-        until: model.now.since_start + model.config.guard.answer_within,
-        epoch,
-    });
-    model.emit(Effect::SetTimer(TimerId::HeldPrompt(epoch), TICK));
-}
-
 impl Session {
+    /// Has the client ask about prompts, or no more, as the configuration says.
+    pub(in crate::app) fn ask_of_prompts(&mut self, say: ColdCache, effects: &mut Vec<Effect>) {
+        let asks = say == ColdCache::Ask;
+        if std::mem::replace(&mut self.asks_of_prompts, asks) != asks {
+            effects.push(Effect::AskOfPrompts(asks));
+        }
+        if !asks {
+            self.send_prompt(effects);
+        }
+    }
+
+    /// Decides about a prompt that its person has submitted: it may be held `until` then, if at all.
+    pub(in crate::app) fn prompt_asked(
+        &mut self,
+        id: QuestionId,
+        text: &str,
+        until: Option<Duration>,
+        epoch: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.held_prompt.as_ref().is_some_and(|held| held.id == id) {
+            return;
+        }
+        // What we type ourselves, for a run or a device, is not held up.
+        let asks = self.asks_of_prompts && !self.submission.is_open();
+        let Some(until) = until.filter(|_| asks) else {
+            let decision = Decision::Client;
+            return effects.push(Effect::AnswerQuestion { id, decision });
+        };
+        self.send_prompt(effects);
+        self.held_prompt = Some(HeldPrompt {
+            id,
+            text: text.to_owned(),
+            until,
+            epoch,
+        });
+        effects.push(Effect::SetTimer(TimerId::HeldPrompt(epoch), TICK));
+    }
+
     /// Has the prompt that is held sent as it is; returns whether one was.
     pub(in crate::app) fn send_prompt(&mut self, effects: &mut Vec<Effect>) -> bool {
         self.decide_prompt(Decision::Client, effects)
