@@ -15,10 +15,10 @@ use pitstop_agent::AgentEvent;
 use pitstop_transcript::SessionId;
 
 use crate::app::{
+    consequences::Consequences,
     effect::Effect,
     event::{Exit, TimerId},
     model::{
-        Model,
         daemon::{DaemonState, Held},
         session::Session,
     },
@@ -86,30 +86,37 @@ impl DaemonState {
     }
 }
 
-/// Handles the end of the process in the pane. If the session has gone to the daemon it is ended there before anything else, unless
-/// the person has left it to run on: then the client ends by itself and well. Returns whether the end is held until then.
-pub fn hold(model: &mut Model, exit: &Exit, was_ending: bool) -> bool {
-    let sessions = model.session.agent.daemon.sessions.clone();
-    if sessions.is_empty() || model.session.agent.daemon.is_ending() {
-        return false;
+impl DaemonState {
+    /// Handles the end of the process in the pane. If the session has gone to the daemon it is ended there before anything else, unless
+    /// the person has left it to run on: then the client ends by itself and well. The process `was_ending` by our doing, and we may be
+    /// quitting with a code. While the end is held, the state shows it.
+    pub(in crate::app) fn hold(
+        &mut self,
+        exit: &Exit,
+        was_ending: bool,
+        quitting: Option<i32>,
+        epoch: u64,
+    ) -> Consequences {
+        let mut follows = Consequences::default();
+        if self.sessions.is_empty() {
+            return follows;
+        }
+        if !was_ending && quitting.is_none() && *exit == Exit::Code(0) {
+            self.goes_on = true;
+            follows
+                .info("the session goes on in Claude Code's background: `claude agents` shows it");
+            return follows;
+        }
+        let is_urgent = quitting.is_some_and(|code| code != 0);
+        let limit = if is_urgent { URGENT } else { LIMIT };
+        self.held = Some(Held {
+            exit: exit.clone(),
+            was_ending,
+            epoch,
+        });
+        let sessions = self.sessions.clone();
+        follows.emit(Effect::EndMoved { sessions, limit });
+        follows.emit(Effect::SetTimer(TimerId::MovedEnd(epoch), limit + ABOVE));
+        follows
     }
-    if !was_ending && model.outside.quitting().is_none() && *exit == Exit::Code(0) {
-        model.session.agent.daemon.goes_on = true;
-        model.info("the session goes on in Claude Code's background: `claude agents` shows it");
-        return false;
-    }
-    let limit = match &model.outside.quitting() {
-        Some(quitting) if quitting.code != 0 => URGENT,
-        _ => LIMIT,
-    };
-    let epoch = model.next_epoch();
-    model.session.agent.daemon.held = Some(Held {
-        exit: exit.clone(),
-        was_ending,
-        epoch,
-    });
-    model.emit(Effect::EndMoved { sessions, limit });
-    let timer = TimerId::MovedEnd(epoch);
-    model.emit(Effect::SetTimer(timer, limit + ABOVE));
-    true
 }

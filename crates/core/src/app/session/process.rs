@@ -19,7 +19,6 @@ use crate::app::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
     },
-    session::daemon,
 };
 
 /// Takes note that the agent's process runs.
@@ -77,7 +76,12 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
         .scratch
         .effects
         .extend(model.session.orders.agent_gone());
-    if !daemon::hold(model, exit, was_ending) {
+    let quitting = model.outside.quitting().map(|quitting| quitting.code);
+    let epoch = model.next_epoch();
+    let daemon = &mut model.session.agent.daemon;
+    let held = daemon.hold(exit, was_ending, quitting, epoch);
+    held.carry_out(model);
+    if !model.session.agent.daemon.is_ending() {
         gone(model, exit, was_ending);
     }
 }
