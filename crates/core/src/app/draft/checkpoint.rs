@@ -234,11 +234,12 @@ pub fn after_turn(model: &mut Model) {
     model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
 }
 
-/// Saves the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
-pub fn at_reboot(model: &mut Model, context: String) {
-    let id = new_id(model.reboot.new_ids.reboot, model.next_epoch());
+/// Returns the order to save the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
+#[must_use]
+pub fn at_reboot(model: &Model, number: u64, context: String) -> Effect {
+    let id = new_id(model.reboot.new_ids.reboot, number);
     let checkpoint = checkpoint(model, id, context, vec!["reboot".to_owned()]);
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    Effect::SaveCheckpoint(Box::new(checkpoint))
 }
 
 impl HandoffDraft {

@@ -2,14 +2,18 @@
 
 use crate::{
     autopilot::{Autopilot, End},
-    lineage::{Meta, RunEnd, TokenTotals, metrics::TurnFigures},
+    lineage::{Lineage, Meta, RunEnd, TokenTotals, metrics::TurnFigures},
 };
+use pitstop_base::clock::At;
 
-use crate::app::{effect::Effect, model::Model};
+use crate::app::{
+    effect::Effect,
+    model::{Model, session::Session, turns::RunTurns},
+};
 
 /// Keeps the newest iteration's record.
 pub fn save_iteration(model: &mut Model) {
-    note_figures(model);
+    note_figures(&mut model.lineage, &model.session, model.now);
     let meta = meta(model);
     if let Some(last) = model.lineage.iterations().last().cloned() {
         model.emit(Effect::SaveIteration(Box::new(last), Box::new(meta)));
@@ -46,17 +50,14 @@ fn meta(model: &Model) -> Meta {
 }
 
 /// Copies the figures of the moment into the open record.
-pub(in crate::app) fn note_figures(model: &mut Model) {
-    let used = model.used();
-    let (session, spending) = (model.session.id, &model.session.spending);
-    let compactions = model.session.compactions.count();
-    let turns = model.session.agent.turns;
-    if let Some(current) = model.lineage.current_mut() {
-        current.session_id = Some(session);
-        current.tokens = spending.tokens().unwrap_or(current.tokens);
-        current.cost_usd = spending.cost().or(current.cost_usd);
-        current.turns = Some(turns);
-        current.compactions = compactions;
+pub(in crate::app) fn note_figures(lineage: &mut Lineage, session: &Session, now: At) {
+    let used = session.used(now);
+    if let Some(current) = lineage.current_mut() {
+        current.session_id = Some(session.id);
+        current.tokens = session.spending.tokens().unwrap_or(current.tokens);
+        current.cost_usd = session.spending.cost().or(current.cost_usd);
+        current.turns = Some(session.agent.turns);
+        current.compactions = session.compactions.count();
         current.tokens_at_birth = current.tokens_at_birth.or(used);
         current.tokens_at_end = used.or(current.tokens_at_end);
     }
@@ -64,17 +65,19 @@ pub(in crate::app) fn note_figures(model: &mut Model) {
 
 /// Keeps the session's figures, here and in the store: when a turn begins, because the last figures of the one before come
 /// after its end, and when the iteration ends.
-pub(in crate::app) fn keep_turn(model: &mut Model) {
-    let Some(figure) = model.session.guard.figure(model.now) else {
-        return;
-    };
+pub(in crate::app) fn keep_turn(
+    turns: &mut RunTurns,
+    session: &Session,
+    now: At,
+) -> Option<Effect> {
+    let figure = session.guard.figure(now)?;
     let turn = TurnFigures {
-        iteration: model.session.iteration(),
-        at: model.now.wall,
+        iteration: session.iteration(),
+        at: now.wall,
         used: figure.used,
         usable: figure.usable,
-        cost_usd: model.session.spending.cost(),
+        cost_usd: session.spending.cost(),
     };
-    model.turns.keep(&turn);
-    model.emit(Effect::KeepTurn(turn));
+    turns.keep(&turn);
+    Some(Effect::KeepTurn(turn))
 }

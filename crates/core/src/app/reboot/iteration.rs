@@ -125,14 +125,15 @@ pub fn note_end(lineage: &mut Lineage, session: &Session, signal: Option<&str>) 
 
 /// Ends the record of the present iteration.
 pub fn close_iteration(model: &mut Model, reason: EndReason) {
-    note_figures(model);
+    note_figures(&mut model.lineage, &model.session, model.now);
     let last = model.session.guard.last_used();
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_end = last.or(current.tokens_at_end);
     }
     summary::on(model, SummaryEvent::Closed);
     carried::leave(model);
-    keep_turn(model);
+    let kept = keep_turn(&mut model.turns, &model.session, model.now);
+    model.emit_all(kept);
     let closed = model.lineage.close(model.now.wall, reason).is_ok();
     // An agent that had ended before has its record; the run's end is still to be written.
     if closed || model.outside.quitting().is_some() {

@@ -117,7 +117,8 @@ pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
                     let text = attempt.delivered().map(|message| message.text.clone());
                     model.emit_all(journal.into_iter().chain(timer));
                     if let Some(text) = text {
-                        checkpoint::at_reboot(model, text);
+                        let number = model.next_epoch();
+                        model.emit(checkpoint::at_reboot(model, number, text));
                     }
                 }
             }

@@ -29,7 +29,8 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;
     reported.take_if(|runs| !*runs);
-    keep_turn(model);
+    let kept = keep_turn(&mut model.turns, &model.session, model.now);
+    model.emit_all(kept);
     turn_begins(model);
     model.draft.prompt_hooked();
     let warmup = model.config.reboot.warmup_prompt.as_deref();
