@@ -15,6 +15,12 @@ use pitstop_handoff::signal::{self, Signal};
 use crate::app::{consequences::Consequences, model::draft::HandoffDraft};
 
 impl HandoffDraft {
+    /// Takes in that a turn begins: a prompt begins new work.
+    pub(in crate::app) fn begin_turn(&mut self) {
+        self.moments.pass();
+        self.seen_signals.turn_begins();
+    }
+
     /// Takes in the signals of a turn's last message, which the Stop hook reports.
     pub(in crate::app) fn take_hooked(&mut self, message: &str, now: At) -> Consequences {
         let mut signals = signal::parse_signals(message);

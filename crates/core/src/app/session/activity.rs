@@ -16,7 +16,7 @@
 //! | over | | there, or never seen | idle, or resumed elsewhere |
 //!
 //! A Stop hook alone does not end a turn: another Stop hook, the user's or a loop's, may send the agent on. The turn is over once
-//! no source reports that it runs (`turn::stop_reported`).
+//! no source reports that it runs (`Session::stop_reported`).
 //!
 //! Signs must last for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title that
 //! spins begins a turn, and the transcript shows whether a call is open. Where the bridge is in force its report on turn and dialog

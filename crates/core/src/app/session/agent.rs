@@ -24,7 +24,7 @@ use crate::app::{
         compaction::{self, CompactionSign},
         figures::{figures_changed, observe, report_taken},
         hookless, rewind,
-        turn::{prompted, settle_stop, stop_reported, tool_finished, turn_failed},
+        turn::{self, TurnEvent, prompted, tool_finished},
     },
 };
 
@@ -40,12 +40,11 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         let asks = model.session.agent.daemon.another_spoke(&event);
         return model.emit_all(asks);
     }
-    let source = match &event {
-        AgentEvent::SessionStarted { source, .. } => Some(source),
-        _ => None,
-    };
     // The transcript of a session that is resumed may show a turn that its last client never ended: this one has begun none.
-    if model.session.is_hookless() && source == Some(&StartSource::Resume) {
+    if model.session.is_hookless()
+        && let AgentEvent::SessionStarted { source, .. } = &event
+        && *source == StartSource::Resume
+    {
         model.session.agent.end_turn(AgentState::Idle);
     }
     // A client whose hooks are switched off may show its status line all the same.
@@ -83,10 +82,15 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             last_message,
             background,
             ..
-        } => stop_reported(model, last_message, background),
+        } => {
+            let effects = &mut model.scratch.effects;
+            let session = &mut model.session;
+            let end = session.stop_reported(last_message, background, effects);
+            turn::on(model, end);
+        }
         AgentEvent::TurnFailed {
             failure, message, ..
-        } => turn_failed(model, failure, &message),
+        } => turn::on(model, Some(TurnEvent::Failed(failure, message))),
         AgentEvent::DialogOpened { about, .. } => {
             let (session, effects) = (&mut model.session, &mut model.scratch.effects);
             session.asked(about, model.now, effects);
@@ -197,7 +201,8 @@ pub fn title_changed(model: &mut Model, title: String) {
     model.session.agent.listing = listing;
     let title = TitleState::of(&model.session.title);
     if std::mem::replace(&mut model.session.agent.activity.title, title) != title {
-        settle_stop(model);
+        let end = model.session.settle_stop();
+        turn::on(model, end);
         model.session.look_again(&mut model.scratch.effects);
     }
 }

@@ -38,7 +38,7 @@ use crate::app::{
         in_place::{self, ReplaceEvent},
         submit,
     },
-    session::{figures, signs, turn},
+    session::{figures, turn},
 };
 
 /// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
@@ -192,9 +192,12 @@ fn take_fact(model: &mut Model, fact: Fact) {
             reported.turns_ended += 1;
             // For other ends a hook reports what they have left going on.
             if reason == TurnEnd::Aborted {
-                signs::turn_aborted(model);
+                let end = model.session.abort_turn();
+                turn::on(model, end);
                 reboot::on(model, ReplaceEvent::TurnAborted);
-            } else if !turn::end_stopped(model) {
+            } else if let Some(end) = model.session.take_stop() {
+                turn::on(model, Some(end));
+            } else {
                 model.session.look_again(&mut model.scratch.effects);
             }
         }

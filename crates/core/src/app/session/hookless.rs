@@ -5,12 +5,13 @@
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{ToolCall, ToolOutput};
+use pitstop_base::clock::At;
 
 use crate::app::{
     event::Ran,
-    model::{Model, submission::SubmissionEvent},
+    model::{Model, session::Session, submission::SubmissionEvent},
     reboot::submit,
-    session::turn,
+    session::turn::{self, TurnEvent},
 };
 
 /// Takes in a transcript that has grown from so many turns, and the commands that have run.
@@ -42,7 +43,8 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
         if let Some(prompt) = model.session.transcript.last_prompt.clone() {
             submit::on(model, SubmissionEvent::Taken(&prompt));
         }
-        begin_turn(model);
+        let begun = model.session.begin_seen_turn(model.now);
+        turn::on(model, begun);
     }
     if matches!(
         model.session.agent.state,
@@ -52,12 +54,16 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     }
 }
 
-/// Begins a turn, as far as can be seen.
-pub(in crate::app) fn begin_turn(model: &mut Model) {
-    if matches!(
-        model.session.agent.state,
-        AgentState::Starting | AgentState::Idle | AgentState::Unknown
-    ) {
-        turn::turn_begins(model);
+impl Session {
+    /// Begins a turn, as far as can be seen.
+    pub(in crate::app) fn begin_seen_turn(&mut self, now: At) -> Option<TurnEvent> {
+        let rests = matches!(
+            self.agent.state,
+            AgentState::Starting | AgentState::Idle | AgentState::Unknown
+        );
+        rests.then(|| {
+            self.begin_turn(now);
+            TurnEvent::Begun
+        })
     }
 }

@@ -7,23 +7,24 @@ use std::time::Duration;
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{
-    Background, Failure,
+    Background,
     bridge::{BridgeOrder, Outcome, Refusal},
 };
 use pitstop_base::clock::At;
 
 use crate::app::{
-    autopilot::{self, RunInput},
     effect::Effect,
-    facts::{is_at_refusal, is_cut_by_us},
     model::{
         Model,
-        activity::TitleState,
+        activity::{ReportedStop, TitleState},
         agent::AgentView,
         orders::{EndedOrder, OrderEnd, Purpose},
         session::Session,
     },
-    session::{activity::DRAWN_WITHIN, hookless::begin_turn, turn},
+    session::{
+        activity::DRAWN_WITHIN,
+        turn::{self, TurnEvent},
+    },
 };
 
 /// The time that the client's own side may take to look for a dialog: it is done in milliseconds.
@@ -31,39 +32,102 @@ const PROBED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Judges the signs, which have lasted for long enough.
 pub fn judge(model: &mut Model, epoch: u64) {
-    if epoch != model.session.calm_epoch || model.session.agent.state == AgentState::Exited {
+    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+    if epoch != session.calm_epoch || session.agent.state == AgentState::Exited {
         return;
     }
-    if model.session.agent.activity.question.is_some() {
-        if !is_answered(model) {
-            // A question that is not drawn yet is judged again when it is late.
-            if model.session.agent.prompt_box.is_present() {
-                model
-                    .session
-                    .look_in(DRAWN_WITHIN, &mut model.scratch.effects);
-            }
-            return;
-        }
-        model.session.close_question(&mut model.scratch.effects);
-    } else {
-        by_signs(model);
-        if is_dialog_unknown(model) {
-            model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
-        }
+    if session.agent.activity.question.is_some() {
+        return session.judge_question(model.now, effects);
     }
-}
-
-/// Reports whether the client's own side is to look whether a dialog has the keys, because that is unknown.
-fn is_dialog_unknown(model: &Model) -> bool {
-    let agent = &model.session.agent;
-    let unknown = agent.state == AgentState::Unknown && !agent.listing;
-    unknown
-        && !agent.activity.dialog_seen
-        && agent.bridge.of(model.session.id).is_some()
-        && model.session.orders.open(Purpose::Dialog).next().is_none()
+    let seen = session.judge_turn(model.autopilot.is_some(), model.now);
+    turn::on(model, seen);
+    if model.session.is_dialog_unknown() {
+        model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
+    }
 }
 
 impl Session {
+    /// Closes the question that is open once it is answered.
+    fn judge_question(&mut self, now: At, effects: &mut Vec<Effect>) {
+        let question = self.agent.activity.question.as_ref();
+        let late = |asked: At| now.since(asked) >= DRAWN_WITHIN;
+        let is_drawn = question.is_some_and(|question| question.drawn || late(question.asked));
+        match (self.agent.prompt_box.is_present(), is_drawn) {
+            (true, true) => self.close_question(effects),
+            // A question that is not drawn yet is judged again when it is late.
+            (true, false) => self.look_in(DRAWN_WITHIN, effects),
+            (false, _) => {}
+        }
+    }
+
+    /// Sets the state by title and prompt box, where no question is known. Returns what they show of a turn.
+    fn judge_turn(&mut self, is_run: bool, now: At) -> Option<TurnEvent> {
+        let hookless = self.is_hookless();
+        let agent = &mut self.agent;
+        let activity = &agent.activity;
+        let (title, present) = (activity.title, agent.prompt_box.is_present());
+        let hidden = activity.box_seen && !present;
+        let reported = agent.bridge.of(self.id);
+        let runs = reported.is_some_and(|reported| reported.turn == Some(true));
+        let spins = title == Some(TitleState::Spins);
+        let calm = title == Some(TitleState::Calm);
+        let calls = if hookless {
+            self.transcript.calls_open
+        } else {
+            activity.calls.len()
+        };
+        let state = match agent.state {
+            AgentState::Starting if hookless && spins => return self.begin_seen_turn(now),
+            // A run types into whatever is open in the pane, so there the prompt box must be seen.
+            AgentState::Starting if hookless && calm && (present || !is_run) => AgentState::Idle,
+            AgentState::Starting | AgentState::Limit | AgentState::Exited => return None,
+            _ if activity.turn && spins => AgentState::Busy,
+            // A call of a transcript may be over, for it is written late.
+            _ if activity.turn && (hidden || calm && calls > 0 && (hookless || !present)) => {
+                AgentState::Unknown
+            }
+            _ if activity.turn && calm && !runs => return Some(self.end_by_signs()),
+            _ if activity.turn => AgentState::Busy,
+            _ if spins && hookless => return self.begin_seen_turn(now),
+            _ if spins && agent.background.is_empty() => AgentState::Busy,
+            _ if hidden => AgentState::Unknown,
+            _ if activity.elsewhere.known => AgentState::Elsewhere,
+            _ => AgentState::Idle,
+        };
+        agent.set_state(state);
+        None
+    }
+
+    /// Returns the end of a turn that is over, though no hook may have reported it.
+    fn end_by_signs(&mut self) -> TurnEvent {
+        if self.is_hookless() {
+            return TurnEvent::Over(ReportedStop {
+                message: self.agent.last_message.clone(),
+                background: Background::default(),
+            });
+        }
+        self.take_stop().unwrap_or(TurnEvent::Unreported)
+    }
+
+    /// Returns the end of a turn that was stopped by the report of the client's own side: no hook reports that.
+    pub(in crate::app) fn abort_turn(&mut self) -> Option<TurnEvent> {
+        if !self.agent.activity.turn || self.agent.state == AgentState::Exited {
+            return None;
+        }
+        self.agent.activity.stop = None;
+        Some(self.end_by_signs())
+    }
+
+    /// Reports whether the client's own side is to look whether a dialog has the keys, because that is unknown.
+    fn is_dialog_unknown(&self) -> bool {
+        let agent = &self.agent;
+        let unknown = agent.state == AgentState::Unknown && !agent.listing;
+        unknown
+            && !agent.activity.dialog_seen
+            && agent.bridge.of(self.id).is_some()
+            && self.orders.open(Purpose::Dialog).next().is_none()
+    }
+
     /// Takes in the result of the client's own side, which has looked for a dialog.
     pub(in crate::app) fn probed(
         &mut self,
@@ -104,88 +168,5 @@ impl AgentView {
             self.activity.turn = true;
             self.set_state(AgentState::Busy);
         }
-    }
-}
-
-/// Ends a turn that was stopped by the report of the client's own side: no hook reports that.
-pub fn turn_aborted(model: &mut Model) {
-    if !model.session.agent.activity.turn || model.session.agent.state == AgentState::Exited {
-        return;
-    }
-    model.session.agent.activity.stop = None;
-    turn_stopped(model);
-}
-
-fn is_answered(model: &Model) -> bool {
-    let question = model.session.agent.activity.question.as_ref();
-    let late = |asked: At| model.now.since(asked) >= DRAWN_WITHIN;
-    model.session.agent.prompt_box.is_present()
-        && question.is_some_and(|question| question.drawn || late(question.asked))
-}
-
-/// Sets the state by title and prompt box, where no question is known.
-fn by_signs(model: &mut Model) {
-    let activity = &model.session.agent.activity;
-    let (title, present) = (activity.title, model.session.agent.prompt_box.is_present());
-    let hidden = activity.box_seen && !present;
-    let hookless = model.session.is_hookless();
-    let reported = model.session.agent.bridge.of(model.session.id);
-    let runs = reported.is_some_and(|reported| reported.turn == Some(true));
-    let spins = title == Some(TitleState::Spins);
-    let calm = title == Some(TitleState::Calm);
-    match model.session.agent.state {
-        AgentState::Starting if hookless && spins => begin_turn(model),
-        // A run types into whatever is open in the pane, so there the prompt box must be seen.
-        AgentState::Starting if hookless && calm && (present || model.autopilot.is_none()) => {
-            model.session.agent.set_state(AgentState::Idle);
-        }
-        AgentState::Starting | AgentState::Limit | AgentState::Exited => {}
-        _ if activity.turn => {
-            let calls = if hookless {
-                model.session.transcript.calls_open
-            } else {
-                activity.calls.len()
-            };
-            if spins {
-                model.session.agent.set_state(AgentState::Busy);
-            } else if hidden || (calm && calls > 0 && (hookless || !present)) {
-                // A call of a transcript may be over, for it is written late.
-                model.session.agent.set_state(AgentState::Unknown);
-            } else if calm && !runs {
-                turn_stopped(model);
-            } else {
-                model.session.agent.set_state(AgentState::Busy);
-            }
-        }
-        _ if spins && hookless => begin_turn(model),
-        _ if spins && model.session.agent.background.is_empty() => {
-            model.session.agent.set_state(AgentState::Busy);
-        }
-        _ if hidden => model.session.agent.set_state(AgentState::Unknown),
-        _ if activity.elsewhere.known => model.session.agent.set_state(AgentState::Elsewhere),
-        _ => model.session.agent.set_state(AgentState::Idle),
-    }
-}
-
-/// Ends a turn that is over, though no hook has reported it.
-fn turn_stopped(model: &mut Model) {
-    if model.session.is_hookless() {
-        let said = model.session.agent.last_message.clone();
-        return turn::turn_ended(model, said.as_deref(), Background::default());
-    }
-    if turn::end_stopped(model) {
-        return;
-    }
-    model.session.agent.end_turn(AgentState::Idle);
-    if is_cut_by_us(model) {
-        model.session.agent.count_turn_early();
-    } else if is_at_refusal(model) {
-        // A turn that ends so at this line was no turn: the client has refused the prompt.
-        turn::window_is_full(model);
-    } else {
-        // A person has stopped it, or its hook is lost, or late on a busy machine.
-        model.session.agent.count_turn_early();
-        let word = "it ended without a word";
-        autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
     }
 }

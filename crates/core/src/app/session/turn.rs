@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::api::wire::AgentState;
+use crate::{api::wire::AgentState, config::RebootMode};
 use pitstop_agent::{Background, Failure, ToolCall, ToolOutput};
+use pitstop_base::clock::At;
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -14,10 +15,11 @@ use crate::app::{
     },
     effect::Effect,
     event::TimerId,
-    facts::{is_at_refusal, is_last, is_typing},
+    facts::{is_at_refusal, is_cut_by_us, is_last, is_typing},
     model::{
         Model,
         activity::{ReportedStop, TitleState},
+        session::Session,
         submission::SubmissionEvent,
     },
     reboot::{self, RebootEvent, in_place::ReplaceEvent, submit},
@@ -31,7 +33,8 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     reported.take_if(|runs| !*runs);
     let kept = keep_turn(&mut model.turns, &model.session, model.now);
     model.emit_all(kept);
-    turn_begins(model);
+    model.session.begin_turn(model.now);
+    on(model, Some(TurnEvent::Begun));
     model.draft.prompt_hooked();
     let warmup = model.config.reboot.warmup_prompt.as_deref();
     model.draft.prompted(prompt, warmup, model.now);
@@ -40,88 +43,160 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
     if model.session.agent.holds_compaction && is_at_refusal(model) {
-        window_is_full(model);
+        on(model, Some(TurnEvent::Refused));
     }
 }
 
-/// Begins a turn.
-pub(in crate::app) fn turn_begins(model: &mut Model) {
-    // A prompt begins new work.
-    model.draft.moments.pass();
-    model.session.agent.begin_turn();
-    // This is not done when a turn ends: its last figure comes after that.
-    model.session.guard.begin_turn();
-    model.session.costs.begin_turn(model.used());
-    model.session.agent.draft = false;
-    model.session.agent.background = Background::default();
-    model.draft.seen_signals.turn_begins();
+/// What happens to a turn.
+pub(in crate::app) enum TurnEvent {
+    /// A turn has begun.
+    Begun,
+    /// The turn is over, with these last words.
+    Over(ReportedStop),
+    /// The turn has failed, for this reason.
+    Failed(Failure, String),
+    /// It was no turn: the client takes no prompt because its window is full.
+    Refused,
+    /// The signs show the end, and no hook has reported it.
+    Unreported,
 }
 
-/// Takes in the Stop hook: the turn is over unless another source shows that it goes on.
-pub(in crate::app) fn stop_reported(
-    model: &mut Model,
-    message: Option<String>,
-    background: Background,
-) {
-    model.session.agent.activity.stop = Some(ReportedStop {
-        message,
-        background,
-    });
-    settle_stop(model);
-    if model.session.agent.activity.stop.is_some() {
-        model.session.look_again(&mut model.scratch.effects);
+impl Session {
+    /// Begins a turn.
+    pub(in crate::app) fn begin_turn(&mut self, now: At) {
+        self.agent.begin_turn();
+        // This is not done when a turn ends: its last figure comes after that.
+        self.guard.begin_turn();
+        self.costs.begin_turn(self.used(now));
+        self.agent.draft = false;
+        self.agent.background = Background::default();
+    }
+
+    /// Takes in the Stop hook. Returns the end of the turn, unless another source shows that it goes on.
+    pub(in crate::app) fn stop_reported(
+        &mut self,
+        message: Option<String>,
+        background: Background,
+        effects: &mut Vec<Effect>,
+    ) -> Option<TurnEvent> {
+        self.agent.activity.stop = Some(ReportedStop {
+            message,
+            background,
+        });
+        let end = self.settle_stop();
+        if end.is_none() {
+            self.look_again(effects);
+        }
+        end
+    }
+
+    /// Returns the end of the turn whose Stop hook has come, once no source reports that it runs.
+    pub(in crate::app) fn settle_stop(&mut self) -> Option<TurnEvent> {
+        if self.goes_on_after_stop() {
+            return None;
+        }
+        self.take_stop()
+    }
+
+    /// Returns the end of the turn whose Stop hook has come.
+    pub(in crate::app) fn take_stop(&mut self) -> Option<TurnEvent> {
+        self.agent.activity.stop.take().map(TurnEvent::Over)
+    }
+
+    /// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
+    /// 40 ms after its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something
+    /// goes on in the background.
+    fn goes_on_after_stop(&self) -> bool {
+        let agent = &self.agent;
+        let reported = agent.bridge.of(self.id).and_then(|one| one.turn);
+        reported.unwrap_or_else(|| {
+            let stop = agent.activity.stop.as_ref();
+            let alone = stop.is_some_and(|stop| stop.background.is_empty());
+            // The title is calm under a question, too.
+            let spins = agent.activity.title == Some(TitleState::Spins);
+            alone && (spins || agent.activity.question.is_some())
+        })
     }
 }
 
-/// Ends the turn whose Stop hook has come, once no source reports that it runs.
-pub(in crate::app) fn settle_stop(model: &mut Model) {
-    if !goes_on_after_stop(model) {
-        end_stopped(model);
+/// Handles what has happened to a turn, if anything has.
+pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
+    match event {
+        None => {}
+        Some(TurnEvent::Begun) => model.draft.begin_turn(),
+        Some(TurnEvent::Over(stop)) => {
+            model.session.agent.end_turn(AgentState::Idle);
+            model.session.agent.count_turn();
+            model.session.agent.background = stop.background;
+            model.emit(Effect::ReadGit);
+            model
+                .session
+                .read_client_settings(&mut model.scratch.effects);
+            if let Some(message) = &stop.message {
+                model.draft.take_hooked(message, model.now).carry_out(model);
+                model.session.agent.last_message = Some(message.clone());
+            }
+            summary::on(model, SummaryEvent::TurnOver);
+            autopilot::on(model, RunInput::TurnEnded(stop.message.as_deref()));
+            save_iteration(model);
+            checkpoint::after_turn(model);
+            model.emit_all(quiet_timer(model));
+        }
+        Some(TurnEvent::Failed(failure, message)) => {
+            let is_limit = failure == Failure::UsageLimit;
+            let state = if is_limit {
+                AgentState::Limit
+            } else {
+                AgentState::Idle
+            };
+            model.session.agent.end_turn(state);
+            model.session.agent.count_turn();
+            let said = format!("the turn failed: {message}");
+            model.draft.note_error(&said, hint(failure), model.now);
+            model.error(said);
+            checkpoint::after_turn(model);
+            if failure == Failure::ContextLimit {
+                return on(model, Some(TurnEvent::Refused));
+            }
+            autopilot::on(model, RunInput::TurnFailed(failure, &message));
+        }
+        Some(TurnEvent::Refused) => {
+            model.session.agent.end_turn(AgentState::Limit);
+            model.session.agent.window_full = true;
+            model.error("context limit reached: the client refuses prompts until a reboot");
+            let manual = model.reboot.mode == RebootMode::Manual;
+            if !manual && model.reboot.attempt.is_none() && !is_last(model) {
+                reboot::on(model, RebootEvent::ContextLimit);
+            }
+        }
+        Some(TurnEvent::Unreported) => {
+            model.session.agent.end_turn(AgentState::Idle);
+            let is_cut = is_cut_by_us(model);
+            // A turn that ends so at this line was no turn: the client has refused the prompt.
+            if !is_cut && is_at_refusal(model) {
+                return on(model, Some(TurnEvent::Refused));
+            }
+            model.session.agent.count_turn_early();
+            if !is_cut {
+                // A person has stopped it, or its hook is lost, or late on a busy machine.
+                let word = "it ended without a word";
+                autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
+            }
+        }
     }
 }
 
-/// Ends the turn whose Stop hook has come; returns false if none has.
-pub(in crate::app) fn end_stopped(model: &mut Model) -> bool {
-    let Some(stop) = model.session.agent.activity.stop.take() else {
-        return false;
-    };
-    turn_ended(model, stop.message.as_deref(), stop.background);
-    true
-}
-
-/// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
-/// 40 ms after its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something goes
-/// on in the background.
-fn goes_on_after_stop(model: &Model) -> bool {
-    let agent = &model.session.agent;
-    let reported = agent.bridge.of(model.session.id).and_then(|one| one.turn);
-    reported.unwrap_or_else(|| {
-        let stop = agent.activity.stop.as_ref();
-        let alone = stop.is_some_and(|stop| stop.background.is_empty());
-        // The title is calm under a question, too.
-        let spins = agent.activity.title == Some(TitleState::Spins);
-        alone && (spins || agent.activity.question.is_some())
-    })
-}
-
-/// Handles the end of a turn, with these last words.
-pub(in crate::app) fn turn_ended(model: &mut Model, message: Option<&str>, background: Background) {
-    model.session.agent.end_turn(AgentState::Idle);
-    model.session.agent.count_turn();
-    model.session.agent.background = background;
-    model.emit(Effect::ReadGit);
-    model
-        .session
-        .read_client_settings(&mut model.scratch.effects);
-    if let Some(message) = message {
-        model.draft.take_hooked(message, model.now).carry_out(model);
-        model.session.agent.last_message = Some(message.to_owned());
+/// Returns how to go on after a turn that has failed.
+const fn hint(failure: Failure) -> &'static str {
+    match failure {
+        Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
+        Failure::ContextLimit => "reboot, or restore this in a fresh session",
+        Failure::Service => "wait a moment, then send the prompt again",
+        Failure::Conversation => {
+            "if it fails again, reboot: a fresh session leaves out what is refused"
+        }
+        Failure::Other => "see what the agent's screen says, then send the prompt again",
     }
-    summary::on(model, SummaryEvent::TurnOver);
-    autopilot::on(model, RunInput::TurnEnded(message));
-    save_iteration(model);
-    checkpoint::after_turn(model);
-    model.emit_all(quiet_timer(model));
 }
 
 /// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
@@ -161,45 +236,6 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
     for observed in model.draft.tool_finished(call, output, model.now) {
         breakpoint::take_in(model, observed);
     }
-}
-
-pub(in crate::app) fn turn_failed(model: &mut Model, failure: Failure, message: &str) {
-    let state = match failure {
-        Failure::UsageLimit => AgentState::Limit,
-        _ => AgentState::Idle,
-    };
-    model.session.agent.end_turn(state);
-    model.session.agent.count_turn();
-    model.error(format!("the turn failed: {message}"));
-    let hint = match failure {
-        Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
-        Failure::ContextLimit => "reboot, or restore this in a fresh session",
-        Failure::Service => "wait a moment, then send the prompt again",
-        Failure::Conversation => {
-            "if it fails again, reboot: a fresh session leaves out what is refused"
-        }
-        Failure::Other => "see what the agent's screen says, then send the prompt again",
-    };
-    model
-        .draft
-        .note_error(&format!("the turn failed: {message}"), hint, model.now);
-    checkpoint::after_turn(model);
-    if failure == Failure::ContextLimit {
-        return window_is_full(model);
-    }
-    autopilot::on(model, RunInput::TurnFailed(failure, message));
-}
-
-/// Notes that the client takes no prompt because its window is full.
-pub(super) fn window_is_full(model: &mut Model) {
-    model.session.agent.end_turn(AgentState::Limit);
-    model.session.agent.window_full = true;
-    model.error("context limit reached: the client refuses prompts until a reboot");
-    let manual = model.reboot.mode == crate::config::RebootMode::Manual;
-    if manual || model.reboot.attempt.is_some() || is_last(model) {
-        return;
-    }
-    reboot::on(model, RebootEvent::ContextLimit);
 }
 
 /// Returns the timer for when the human has been quiet for long enough, if they are typing.
