@@ -41,6 +41,7 @@ use autopilot::RunInput;
 use draft::{breakpoint::Observed, summary::SummaryEvent};
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
+use figures::FigureEvent;
 use model::{
     Beginning, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
     submission::SubmissionEvent, trim::SurveyEvent,
@@ -282,7 +283,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::TranscriptLost { session, why } => {
             if session == model.session.id {
                 model.session.transcript_lost(&why);
-                figures::figures_changed(model);
+                figures::on(model, FigureEvent::Moved);
             }
         }
         ReadEvent::Prepared { reboot, refused } => {
@@ -290,9 +291,11 @@ fn read(model: &mut Model, event: ReadEvent) {
         }
         ReadEvent::TrimPlanned { ask, plan } => reboot::on(model, SurveyEvent::Planned(ask, plan)),
         ReadEvent::Trimmed { ask, made } => model.reboot.on(AttemptEvent::Copied(ask, made)),
-        ReadEvent::Estimate(reading) => figures::estimated(model, reading),
-        ReadEvent::ClientSettings(settings) => figures::settings_read(model, *settings),
-        ReadEvent::ClientWords(words) => figures::client_said(model, words),
+        ReadEvent::Estimate(reading) => figures::on(model, FigureEvent::Estimated(reading)),
+        ReadEvent::ClientSettings(settings) => {
+            figures::on(model, FigureEvent::SettingsRead(*settings));
+        }
+        ReadEvent::ClientWords(words) => figures::on(model, FigureEvent::WordsRead(words)),
         ReadEvent::Talk { iteration, talk } => {
             if talk.is_ok() && model.view.overlay.is_none() {
                 focus::set_focus(model, Focus::Pane);

@@ -2,12 +2,11 @@
 
 use crate::{
     api::wire::AgentState,
-    guard::Source,
     lineage::{Cause, TokenTotals},
 };
 use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
-use pitstop_transcript::{SessionId, usage::Usage};
+use pitstop_transcript::SessionId;
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -22,8 +21,8 @@ use crate::app::{
     reboot::{self, RebootEvent, in_place::ReplaceEvent, trim::SurveyEvent},
     session::{
         compaction::{self, CompactionSign},
-        figures::{figures_changed, observe, report_taken},
-        hookless, rewind,
+        figures::{self, FigureEvent},
+        hookless,
         turn::{self, TurnEvent, prompted, tool_finished},
     },
 };
@@ -95,14 +94,14 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             let (session, effects) = (&mut model.session, &mut model.scratch.effects);
             session.asked(about, model.now, effects);
         }
-        AgentEvent::StatusLine(line) => status_line(model, &line),
+        AgentEvent::StatusLine(line) => figures::on(model, FigureEvent::StatusLine(&line)),
         AgentEvent::Compacting {
             automatic, ordered, ..
         } => compaction::announced(model, automatic, ordered),
         AgentEvent::Compacted { .. } => {
             compaction::seen(model, CompactionSign::Finished);
             if model.session.learn_announced_limit() {
-                figures_changed(model);
+                figures::on(model, FigureEvent::Moved);
             }
             save_iteration(model);
         }
@@ -238,34 +237,6 @@ fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
     }
 }
 
-fn status_line(model: &mut Model, line: &StatusLine) {
-    let now = model.now;
-    let agent = &mut model.session.agent;
-    agent.version = line.version.clone().or_else(|| agent.version.take());
-    agent.model = line.model_name.clone().or_else(|| agent.model.take());
-    agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
-    agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
-        .into_iter()
-        .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit, now)))
-        .collect();
-    agent.limit_reset = [line.five_hour, line.seven_day]
-        .into_iter()
-        .flatten()
-        .filter(|limit| limit.used_percentage >= USED_UP)
-        .filter_map(|limit| moment(limit.resets_at?))
-        .max();
-    if let Some(id) = &line.model_id {
-        model.session.guard.set_model_hint(id);
-        model.session.agent.model_id = Some(id.clone());
-    }
-    if let Some(cost) = line.cost_usd {
-        model.session.cost_reported(cost);
-    }
-    let observe_in = |used| observe(model, used, line.window, Source::StatusLine);
-    let taken = line.usage.map(Usage::context).is_some_and(observe_in);
-    report_taken(model, line.window, taken);
-}
-
 /// The share from which on a usage limit counts as used up, in percent: the client rounds.
 const USED_UP: f64 = 99.0;
 
@@ -284,6 +255,31 @@ fn limit_words(name: &str, limit: pitstop_agent::RateLimit, now: At) -> String {
 }
 
 impl Session {
+    /// Takes over what the status line says of the agent, its limits and its cost.
+    pub(in crate::app) fn status_line_seen(&mut self, line: &StatusLine, now: At) {
+        let agent = &mut self.agent;
+        agent.version = line.version.clone().or_else(|| agent.version.take());
+        agent.model = line.model_name.clone().or_else(|| agent.model.take());
+        agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
+        agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
+            .into_iter()
+            .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit, now)))
+            .collect();
+        agent.limit_reset = [line.five_hour, line.seven_day]
+            .into_iter()
+            .flatten()
+            .filter(|limit| limit.used_percentage >= USED_UP)
+            .filter_map(|limit| moment(limit.resets_at?))
+            .max();
+        if let Some(id) = &line.model_id {
+            self.guard.set_model_hint(id);
+            self.agent.model_id = Some(id.clone());
+        }
+        if let Some(cost) = line.cost_usd {
+            self.cost_reported(cost);
+        }
+    }
+
     /// Takes over the tokens that the session has used. Where a conversation was replaced, those up to its boundary belong to the
     /// iteration before, and are returned: a sign that it is replaced may come before the last call of that one is read.
     fn spent(&mut self, facts: &TranscriptFacts) -> Option<TokenTotals> {
@@ -310,7 +306,10 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if session != model.session.id {
         return;
     }
-    rewind::transcript_read(model, &mut facts);
+    if model.draft.prompts_read(&mut facts) {
+        model.session.agent.last_message = None;
+        model.info("the conversation was rewound: what was said and decided since is taken back");
+    }
     let signals = std::mem::take(&mut facts.signals);
     let said = facts.said.take();
     model.session.agent.last_message = said.or(model.session.agent.last_message.take());
@@ -353,12 +352,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         let total = model.session.transcript.compactions;
         compaction::seen(model, CompactionSign::Boundaries(total));
     }
-    if let Some(used) = used {
-        observe(model, used, None, Source::Transcript);
-    } else {
-        model.session.guard.forget(Source::Transcript);
-    }
-    figures_changed(model);
+    figures::on(model, FigureEvent::Transcribed(used));
     let said = model.draft.take_transcribed(signals, model.now);
     said.carry_out(model);
     if model.session.is_hookless() {

@@ -38,7 +38,10 @@ use crate::app::{
         in_place::{self, ReplaceEvent},
         submit,
     },
-    session::{figures, turn},
+    session::{
+        figures::{self, FigureEvent},
+        turn,
+    },
 };
 
 /// The time after its start for which a session that has begun may be silent: a busy machine takes ten seconds.
@@ -213,7 +216,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
             if !usage.categories.is_empty() {
                 reported.usage = Some(usage.clone());
             }
-            figures::usage_pushed(model, &usage);
+            figures::on(model, FigureEvent::Pushed(&usage));
         }
     }
 }
@@ -265,7 +268,7 @@ pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
             }
             model.session.guard.forget(Source::Bridge);
             model.session.agent.go_on_without().carry_out(model);
-            figures::figures_changed(model);
+            figures::on(model, FigureEvent::Moved);
         }
         Link::None | Link::Absent(_) => {}
     }

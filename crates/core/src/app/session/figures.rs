@@ -11,11 +11,12 @@ use crate::{
     lineage::Cause,
 };
 use pitstop_agent::{
+    StatusLine,
     bridge::Usage,
     claude::limits::{CompactionSettings, Words},
 };
-use pitstop_base::format::percent;
-use pitstop_transcript::Tokens;
+use pitstop_base::{clock::At, format::percent};
+use pitstop_transcript::{Tokens, usage};
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -26,7 +27,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::awaits_replaced_turn,
-    model::Model,
+    model::{Model, session::Session},
     reboot::on_the_fly,
     session::compaction::{self, CompactionSign},
 };
@@ -54,46 +55,127 @@ fn thresholds(config: &GuardConfig) -> Thresholds {
     )
 }
 
-/// Gives the guard a figure; returns whether it can be one. A fall is taken for a compaction only where nothing else would
-/// report one: `/rewind` and others make it fall too.
-pub(in crate::app) fn observe(
-    model: &mut Model,
-    used: Tokens,
-    window: Option<Tokens>,
-    source: Source,
-) -> bool {
-    if awaits_replaced_turn(model) {
-        return true;
+/// What may move the figure or the lines.
+pub(in crate::app) enum FigureEvent<'a> {
+    /// An estimate was made.
+    Estimated(Reading),
+    /// The transcript was read, which has this figure.
+    Transcribed(Option<Tokens>),
+    /// The status line was drawn.
+    StatusLine(&'a StatusLine),
+    /// The bridge reports how full the window is. It has no figure before the first call and after a compaction.
+    Pushed(&'a Usage),
+    /// The client's settings were read: the lines may have moved, and the figure may lie behind one now.
+    SettingsRead(CompactionSettings),
+    /// The client's footer was read, which shows how near its limit is.
+    WordsRead(Words),
+    /// Something else has moved them.
+    Moved,
+}
+
+/// What a figure has brought.
+#[derive(Default)]
+struct FigureSeen {
+    /// True if it can be one.
+    is_possible: bool,
+    /// True if it fell so far that the client has compacted.
+    fell: bool,
+}
+
+impl Session {
+    /// Takes in an event at this time; returns `None` if it has moved nothing. Of a turn that was replaced no figure counts until the
+    /// next has begun, and a trigger that we have lowered is no limit of the client's.
+    fn take_figure(
+        &mut self,
+        event: FigureEvent<'_>,
+        (now, is_replaced, is_lowered): (At, bool, bool),
+        effects: &mut Vec<Effect>,
+    ) -> Option<FigureSeen> {
+        let observe = |session: &mut Self, used, window, source| {
+            let at = now;
+            session.observe(
+                Reading {
+                    used,
+                    window,
+                    source,
+                    at,
+                },
+                is_replaced,
+            )
+        };
+        match event {
+            FigureEvent::Estimated(one) => Some(observe(self, one.used, one.window, one.source)),
+            FigureEvent::Transcribed(Some(used)) => {
+                Some(observe(self, used, None, Source::Transcript))
+            }
+            FigureEvent::Transcribed(None) => {
+                self.guard.forget(Source::Transcript);
+                Some(FigureSeen::default())
+            }
+            FigureEvent::StatusLine(line) => {
+                self.status_line_seen(line, now);
+                let used = line.usage.map(usage::Usage::context);
+                let seen = used.map(|used| observe(self, used, line.window, Source::StatusLine));
+                self.guard.set_status_line_window(line.window);
+                Some(seen.unwrap_or_default())
+            }
+            FigureEvent::Pushed(usage) => {
+                if let Some(cost) = usage.cost_usd {
+                    self.cost_reported(cost);
+                }
+                let window = Some(usage.window);
+                let seen = usage
+                    .used
+                    .map(|used| observe(self, used, window, Source::Bridge));
+                if !is_lowered {
+                    self.client_limit_reported(usage);
+                }
+                self.guard.set_status_line_window(window);
+                Some(seen.unwrap_or_default())
+            }
+            FigureEvent::SettingsRead(settings) => {
+                if settings.managed {
+                    let why = || on_the_fly::PASSED_OVER.to_owned();
+                    self.agent.unanswered.get_or_insert_with(why);
+                }
+                let moves = self.client_settings_read(settings);
+                moves.then(FigureSeen::default)
+            }
+            FigureEvent::WordsRead(words) => {
+                let moves = !is_lowered && self.client_words_read(words, now, effects);
+                moves.then(FigureSeen::default)
+            }
+            FigureEvent::Moved => Some(FigureSeen::default()),
+        }
     }
-    let reading = Reading {
-        used,
-        window,
-        source,
-        at: model.now,
+
+    /// Gives the guard a figure, which may be none that can be. A fall is taken for a compaction only where nothing else would report
+    /// one: `/rewind` and others make it fall too.
+    fn observe(&mut self, reading: Reading, is_replaced: bool) -> FigureSeen {
+        let is_possible = is_replaced || self.guard.can_be(&reading);
+        if !is_possible {
+            tracing::debug!(?reading, "a figure that cannot be is passed over");
+        }
+        let followed = self.transcript.whole && !self.is_transcript_lost();
+        let fell = !is_replaced && self.guard.observe(reading) && !self.agent.hooked && !followed;
+        FigureSeen { is_possible, fell }
+    }
+}
+
+/// Handles what may move a figure or the lines: levels crossed are reported once, ages need a clock.
+pub(in crate::app) fn on(model: &mut Model, event: FigureEvent<'_>) {
+    let is_report = matches!(event, FigureEvent::StatusLine(_) | FigureEvent::Pushed(_));
+    // An estimate lacks what is not drawn yet.
+    let is_whole = matches!(&event, FigureEvent::Estimated(one) if one.source != Source::Estimate);
+    let lowered = on_the_fly::has_lowered_trigger(model);
+    let facts = (model.now, awaits_replaced_turn(model), lowered);
+    let effects = &mut model.scratch.effects;
+    let Some(seen) = model.session.take_figure(event, facts, effects) else {
+        return;
     };
-    let taken = model.session.guard.can_be(&reading);
-    if !taken {
-        tracing::debug!(?reading, "a figure that cannot be is passed over");
-    }
-    let followed = model.session.transcript.whole && !model.session.is_transcript_lost();
-    if model.session.guard.observe(reading) && !model.session.agent.hooked && !followed {
+    if seen.fell {
         compaction::seen(model, CompactionSign::Fell);
     }
-    taken
-}
-
-/// Takes in an estimate.
-pub fn estimated(model: &mut Model, reading: Reading) {
-    observe(model, reading.used, reading.window, reading.source);
-    figures_changed(model);
-    // An estimate lacks what is not drawn yet.
-    if reading.source != Source::Estimate {
-        autopilot::on(model, RunInput::FigureObserved);
-    }
-}
-
-/// Handles a change of a figure or the lines: levels crossed are reported once, ages need a clock.
-pub(in crate::app) fn figures_changed(model: &mut Model) {
     model.session.judge_client_limit();
     let used = model.used();
     if let Some(current) = model.lineage.current_mut() {
@@ -123,6 +205,12 @@ pub(in crate::app) fn figures_changed(model: &mut Model) {
     if model.session.comes_near_client_limit(model.now) && !saved {
         checkpoint::save(model, checkpoint::before_compaction());
     }
+    if is_report {
+        autopilot::on(model, RunInput::StatusLineSeen);
+    }
+    if is_whole || is_report && seen.is_possible {
+        autopilot::on(model, RunInput::FigureObserved);
+    }
 }
 
 /// Reports whether the session was taken up again after an undo, a failed reboot or the agent's end.
@@ -144,50 +232,4 @@ pub fn crossed_words(crossing: &Crossing) -> String {
         Threshold::Compact | Threshold::Force => ", past the compact line",
     };
     format!("context: {percent} % full{line}")
-}
-
-/// Takes over the client's settings that were read: the lines may have moved, and the figure may lie behind one now.
-pub fn settings_read(model: &mut Model, settings: CompactionSettings) {
-    if settings.managed {
-        let why = || on_the_fly::PASSED_OVER.to_owned();
-        model.session.agent.unanswered.get_or_insert_with(why);
-    }
-    if model.session.client_settings_read(settings) {
-        figures_changed(model);
-    }
-}
-
-/// Takes in the client's footer, which shows how near its limit is.
-pub fn client_said(model: &mut Model, words: Words) {
-    if on_the_fly::has_lowered_trigger(model) {
-        return;
-    }
-    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
-    if session.client_words_read(words, model.now, effects) {
-        figures_changed(model);
-    }
-}
-
-/// Takes over the bridge's report of how full the window is.
-pub(in crate::app) fn usage_pushed(model: &mut Model, usage: &Usage) {
-    if let Some(cost) = usage.cost_usd {
-        model.session.cost_reported(cost);
-    }
-    let (window, source) = (Some(usage.window), Source::Bridge);
-    let observe_in = |used| observe(model, used, window, source);
-    let taken = usage.used.is_some_and(observe_in);
-    if !on_the_fly::has_lowered_trigger(model) {
-        model.session.client_limit_reported(usage);
-    }
-    report_taken(model, window, taken);
-}
-
-/// Draws the consequences of the client's report. It has no figure before the first call and after a compaction.
-pub(in crate::app) fn report_taken(model: &mut Model, window: Option<Tokens>, taken: bool) {
-    model.session.guard.set_status_line_window(window);
-    figures_changed(model);
-    autopilot::on(model, RunInput::StatusLineSeen);
-    if taken {
-        autopilot::on(model, RunInput::FigureObserved);
-    }
 }
