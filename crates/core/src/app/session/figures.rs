@@ -91,22 +91,18 @@ impl Session {
         (now, is_replaced, is_lowered): (At, bool, bool),
         effects: &mut Vec<Effect>,
     ) -> Option<FigureSeen> {
-        let observe = |session: &mut Self, used, window, source| {
-            let at = now;
-            session.observe(
-                Reading {
-                    used,
-                    window,
-                    source,
-                    at,
-                },
-                is_replaced,
-            )
+        let reading = |used, window, source| Reading {
+            used,
+            window,
+            source,
+            at: now,
         };
         match event {
-            FigureEvent::Estimated(one) => Some(observe(self, one.used, one.window, one.source)),
+            FigureEvent::Estimated(one) => {
+                Some(self.observe(Reading { at: now, ..one }, is_replaced))
+            }
             FigureEvent::Transcribed(Some(used)) => {
-                Some(observe(self, used, None, Source::Transcript))
+                Some(self.observe(reading(used, None, Source::Transcript), is_replaced))
             }
             FigureEvent::Transcribed(None) => {
                 self.guard.forget(Source::Transcript);
@@ -115,7 +111,8 @@ impl Session {
             FigureEvent::StatusLine(line) => {
                 self.status_line_seen(line, now);
                 let used = line.usage.map(usage::Usage::context);
-                let seen = used.map(|used| observe(self, used, line.window, Source::StatusLine));
+                let one = used.map(|used| reading(used, line.window, Source::StatusLine));
+                let seen = one.map(|one| self.observe(one, is_replaced));
                 self.guard.set_status_line_window(line.window);
                 Some(seen.unwrap_or_default())
             }
@@ -124,9 +121,8 @@ impl Session {
                     self.cost_reported(cost);
                 }
                 let window = Some(usage.window);
-                let seen = usage
-                    .used
-                    .map(|used| observe(self, used, window, Source::Bridge));
+                let one = usage.used.map(|used| reading(used, window, Source::Bridge));
+                let seen = one.map(|one| self.observe(one, is_replaced));
                 if !is_lowered {
                     self.client_limit_reported(usage);
                 }
