@@ -224,7 +224,13 @@ fn pane(model: &mut Model, event: PaneEvent) {
         | PaneEvent::FullScreenSet { .. } => model.session.agent.mode_set(&event),
         PaneEvent::LinkHovered { target } => model.view.link_hovered(target),
         PaneEvent::CopyMode(outcome) => model.view.copy.answered(outcome).carry_out(model),
-        PaneEvent::PromptBoxSeen(prompt_box) => activity::box_changed(model, prompt_box),
+        PaneEvent::PromptBoxSeen(prompt_box) => {
+            let moved = model.session.box_seen(prompt_box);
+            submit::on(model, SubmissionEvent::BoxChanged);
+            if let Some(after) = moved {
+                model.session.box_moved(after, &mut model.scratch.effects);
+            }
+        }
         PaneEvent::MarkerSeen => model.reboot.on(AttemptEvent::MarkerSeen),
         PaneEvent::InputRefused => model.error(
             "the agent does not read its input: what you typed last was not delivered (Ctrl-C drops what waits)",
@@ -384,7 +390,13 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::SaveNotes(epoch) => {
             model.draft.notes.timer(epoch, model.now).carry_out(model);
         }
-        TimerId::Bridge(iteration) => bridge::look(model, iteration),
+        TimerId::Bridge(iteration) => {
+            let (follows, is_lost) = model.session.look_at_bridge(iteration, model.now);
+            follows.carry_out(model);
+            if is_lost {
+                figures::on(model, FigureEvent::Moved);
+            }
+        }
         TimerId::Order(id) => {
             let taken_back = model.session.orders.time_over(id);
             model.emit_all(taken_back);

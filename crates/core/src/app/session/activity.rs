@@ -32,10 +32,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::{agent_reason, limit_reset},
-    model::{
-        Model, activity::Question, agent::AgentView, session::Session, submission::SubmissionEvent,
-    },
-    reboot::submit,
+    model::{Model, activity::Question, agent::AgentView, session::Session},
 };
 
 /// The time that title and prompt box must be unchanged before they are believed over the hooks.
@@ -217,27 +214,29 @@ impl Session {
             effects.push(Effect::SetTimer(TimerId::Calm(self.calm_epoch), time));
         }
     }
-}
 
-/// Handles a change of the prompt box.
-pub fn box_changed(model: &mut Model, prompt_box: PromptBox) {
-    let agent = &mut model.session.agent;
-    let was_present = agent.prompt_box.is_present();
-    let is_present = prompt_box.is_present();
-    agent.prompt_box = prompt_box;
-    let activity = &mut agent.activity;
-    activity.box_seen |= is_present;
-    activity.dialog_seen &= !is_present;
-    if let Some(question) = &mut activity.question {
-        question.drawn |= !is_present;
+    /// Takes in the prompt box; returns the time after which the signs are looked at, if it has come or gone.
+    pub(in crate::app) fn box_seen(&mut self, prompt_box: PromptBox) -> Option<Duration> {
+        let agent = &mut self.agent;
+        let is_present = prompt_box.is_present();
+        let was_present = std::mem::replace(&mut agent.prompt_box, prompt_box).is_present();
+        let activity = &mut agent.activity;
+        activity.box_seen |= is_present;
+        activity.dialog_seen &= !is_present;
+        if let Some(question) = &mut activity.question {
+            question.drawn |= !is_present;
+        }
+        let is_answered = activity.question.is_some() && is_present;
+        let after = if is_answered { ANSWERED } else { STANDS };
+        (is_present != was_present).then_some(after)
     }
-    let asks = activity.question.is_some();
-    submit::on(model, SubmissionEvent::BoxChanged);
-    if is_present != was_present {
-        let after = if asks && is_present { ANSWERED } else { STANDS };
-        model.session.look_in(after, &mut model.scratch.effects);
-        let agent = &mut model.session.agent;
-        if is_present && agent.state == AgentState::Starting && agent.hooked {
+
+    /// Judges the prompt box, which has come or gone, and looks at the signs after this time.
+    pub(in crate::app) fn box_moved(&mut self, after: Duration, effects: &mut Vec<Effect>) {
+        self.look_in(after, effects);
+        let agent = &mut self.agent;
+        let starts = agent.state == AgentState::Starting && agent.hooked;
+        if starts && agent.prompt_box.is_present() {
             agent.set_state(AgentState::Idle);
         }
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::{
     api::wire::{AgentState, AgentTools, BridgeReport},
     guard::Source,
+    lineage::IterationId,
 };
 use pitstop_agent::{
     AgentKind,
@@ -22,6 +23,7 @@ use pitstop_agent::{
     },
     claude,
 };
+use pitstop_base::clock::At;
 
 use crate::app::{
     cold_cache,
@@ -31,6 +33,7 @@ use crate::app::{
     model::{
         AgentView, Model,
         orders::{EndedOrder, OrderEnd, Purpose},
+        session::Session,
         submission::SubmissionEvent,
     },
     reboot::{
@@ -65,10 +68,6 @@ pub fn absence(model: &Model, runs_mods: bool, user_args: &[String]) -> Option<A
     if let Some(flag) = claude::blinding_flag(user_args) {
         return Some(Absence::Flag(flag));
     }
-    too_old(model)
-}
-
-fn too_old(model: &Model) -> Option<Absence> {
     bridge::too_old(model.session.agent.version.as_deref())
 }
 
@@ -245,32 +244,38 @@ fn order_ended(model: &mut Model, ended: EndedOrder) {
     }
 }
 
-/// Checks a bridge that should have reported by now.
-pub fn look(model: &mut Model, of: crate::lineage::IterationId) {
-    if of != model.session.pane() || model.session.agent.state == AgentState::Exited {
-        return;
-    }
-    let again = |after| Effect::SetTimer(TimerId::Bridge(of), after);
-    match model.session.agent.bridge.link {
-        // A dialog at the start, such as the one for trust, comes before everything else.
-        Link::Awaited if model.session.agent.state == AgentState::Starting => {
-            model.emit(again(START_LIMIT));
-        }
-        Link::Awaited => {
-            let why = too_old(model).unwrap_or(Absence::NoHello);
-            if model.session.agent.bridge.link.give_up(why) {
-                model.session.agent.go_on_without().carry_out(model);
+impl Session {
+    /// Checks a bridge that should have reported by now. Returns what follows, and whether it is lost.
+    pub(in crate::app) fn look_at_bridge(
+        &mut self,
+        of: IterationId,
+        now: At,
+    ) -> (Consequences, bool) {
+        let again = |after| Some(Effect::SetTimer(TimerId::Bridge(of), after));
+        let is_over = of != self.pane() || self.agent.state == AgentState::Exited;
+        let agent = &mut self.agent;
+        match &mut agent.bridge.link {
+            _ if is_over => {}
+            // A dialog at the start, such as the one for trust, comes before everything else.
+            Link::Awaited if agent.state == AgentState::Starting => {
+                return (again(START_LIMIT).into(), false);
             }
-        }
-        Link::InForce { .. } => {
-            if !model.session.agent.bridge.link.check_silence(model.now) {
-                return model.emit(again(SILENCE));
+            link @ Link::Awaited => {
+                let too_old = bridge::too_old(agent.version.as_deref());
+                if link.give_up(too_old.unwrap_or(Absence::NoHello)) {
+                    return (agent.go_on_without(), false);
+                }
             }
-            model.session.guard.forget(Source::Bridge);
-            model.session.agent.go_on_without().carry_out(model);
-            figures::on(model, FigureEvent::Moved);
+            link @ Link::InForce { .. } => {
+                if !link.check_silence(now) {
+                    return (again(SILENCE).into(), false);
+                }
+                self.guard.forget(Source::Bridge);
+                return (agent.go_on_without(), true);
+            }
+            Link::None | Link::Absent(_) => {}
         }
-        Link::None | Link::Absent(_) => {}
+        (Consequences::default(), false)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::app::{
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
+    model::{Model, Overlay, attempt::AttemptEvent, reboot::Attempt, unsent::OnDisk},
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
@@ -86,25 +86,19 @@ pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
     }
 }
 
-/// Takes over what a person has typed for an agent that is gone by itself: it goes into the prompt box of the one that resumes its
-/// session. What was typed to end the agent is no prompt. A reboot keeps it by itself.
-fn keep_unsent(model: &mut Model, exit: &Exit, was_ending: bool) {
+/// Closes what belonged to an agent that is gone.
+fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
+    // What a person has typed goes into the prompt box of the agent that resumes its session. What was typed to end the agent is no
+    // prompt. A reboot keeps it by itself.
     let attempt = model.reboot.attempt.as_ref();
-    if was_ending || attempt.is_some_and(|one| !one.is_harmless()) {
-        return;
-    }
-    match carried::last_unsent(model) {
+    let keeps = !was_ending && attempt.is_none_or(Attempt::is_harmless);
+    match carried::last_unsent(model).filter(|_| keeps) {
         Some(text) if *exit == Exit::Code(0) && may_have_ended_it(&text) => {
             model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
         }
         Some(text) => model.reboot.kept_found(&text).carry_out(model),
         None => {}
     }
-}
-
-/// Closes what belonged to an agent that is gone.
-fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
-    keep_unsent(model, exit, was_ending);
     model.session.agent.state = AgentState::Exited;
     model.session.agent.exit = Some(exit.to_string());
     // What a dead agent left on the host terminal is taken down.
