@@ -170,7 +170,14 @@ async fn set_up(
         now: start_of_time(at),
     });
     model.view.tour = start.tour.then(Tour::default);
-    show(&mut model, warnings, kept.said, line_format.is_some());
+    print_warnings(&warnings, line_format.is_some());
+    for warning in warnings {
+        model.error(warning);
+    }
+    for said in kept.said {
+        tracing::warn!(said);
+        model.info(said);
+    }
     app::carried::take_up(&mut model, kept.carried_of, kept.carried);
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
@@ -506,19 +513,10 @@ pub(crate) fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
-/// Shows the warnings and messages of the start.
-fn show(model: &mut Model, warnings: Vec<String>, said: Vec<String>, headless: bool) {
-    for warning in warnings {
-        tracing::warn!(warning);
-        if headless {
-            // Before the first line of the run: there is no footer.
-            eprintln!("warning: {}", clean::one_line(&redact(&warning)));
-        }
-        model.error(warning);
-    }
-    for said in said {
-        tracing::warn!(said);
-        model.info(said);
+/// Prints the warnings before the first line of a run without a terminal: there is no footer.
+fn print_warnings(warnings: &[String], headless: bool) {
+    for warning in warnings.iter().filter(|_| headless) {
+        eprintln!("warning: {}", clean::one_line(&redact(warning)));
     }
 }
 

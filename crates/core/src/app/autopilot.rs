@@ -35,7 +35,8 @@ use crate::app::{
 };
 
 pub use hold::{RunOrder, order, takes_over, toggle};
-pub use publish::{publish, report, run_ended};
+pub(in crate::app) use publish::told;
+pub use publish::{report, run_ended};
 
 use run_facts::RunFacts;
 
@@ -135,14 +136,12 @@ impl Acts {
 /// Gives the run an input, and carries out what it demands.
 pub fn on(model: &mut Model, input: RunInput) {
     // Most sessions have no run, and the facts are many.
-    if model.autopilot.is_none() {
+    let facts = model.autopilot.as_ref().map(|_| RunFacts::of(model));
+    let Some((run, facts)) = model.autopilot.as_mut().zip(facts) else {
         return;
-    }
-    let facts = RunFacts::of(model);
+    };
     let mut acts = Acts::default();
-    if let Some(run) = &mut model.autopilot {
-        run.on(input, &facts, &mut acts);
-    }
+    run.on(input, &facts, &mut acts);
     for act in acts.0 {
         match act {
             Act::Do(effect) => model.emit(effect),

@@ -147,7 +147,11 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
         model.emit_all(timer);
     }
     let mut effects = model.take_effects();
-    autopilot::publish(model, &mut effects);
+    let told = (model.autopilot.as_ref()).map(|_| autopilot::told(model, &effects));
+    if let Some((run, told)) = model.autopilot.as_mut().zip(told) {
+        let runs = model.session.agent.process.is_some();
+        run.publish(told, (&model.lineage, runs, at), &mut effects);
+    }
     effects
 }
 

@@ -9,7 +9,9 @@ use crate::app::{
 use crate::{
     api::wire::{RunPhase, RunReport},
     autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
+    lineage::Lineage,
 };
+use pitstop_base::clock::At;
 
 use super::{Acts, run_facts::RunFacts};
 
@@ -35,28 +37,14 @@ pub fn run_ended(model: &Model, code: i32) -> RunEvent {
     }
 }
 
-/// Adds, at the end of every update, the run's events, and the event of its end before the supervisor quits.
-pub fn publish(model: &mut Model, effects: &mut Vec<Effect>) {
-    let runs = model.session.agent.process.is_some();
-    let Some(run) = &mut model.autopilot else {
-        return;
-    };
-    let mut lines = run.iteration_events(&model.lineage, runs);
-    lines.extend(notices(model, effects));
-    let leaving = effects
-        .iter()
-        .position(|effect| matches!(effect, Effect::Quit(_)));
-    let at = leaving.unwrap_or(effects.len());
-    let end = match effects.get(at) {
-        Some(Effect::Quit(code)) => Some(run_event(run_ended(model, *code))),
+/// Returns the events for what an update with these effects shows in the footer, and for the run's end if the supervisor quits.
+pub(in crate::app) fn told(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
+    let mut told = notices(model, effects);
+    told.extend(effects.iter().find_map(|effect| match effect {
+        Effect::Quit(code) => Some(run_ended(model, *code)),
         _ => None,
-    };
-    let lines = lines.into_iter().map(run_event);
-    effects.splice(at..at, lines.chain(end));
-    let at = model.now.wall;
-    if let Some(run) = &mut model.autopilot {
-        run.remember(effects, at);
-    }
+    }));
+    told
 }
 
 /// Returns the events for what the footer shows. A notice with the same text as a line among these effects, such as that of a commit, is
@@ -77,6 +65,20 @@ fn notices(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
 }
 
 impl Run {
+    /// Adds, at the end of every update, the run's events and those that the update has `told`, before the supervisor quits.
+    pub(in crate::app) fn publish(
+        &mut self,
+        told: Vec<RunEvent>,
+        (lineage, runs, now): (&Lineage, bool, At),
+        effects: &mut Vec<Effect>,
+    ) {
+        let lines = self.iteration_events(lineage, runs).into_iter();
+        let leaving = |effect: &Effect| matches!(effect, Effect::Quit(_));
+        let at = effects.iter().position(leaving).unwrap_or(effects.len());
+        effects.splice(at..at, lines.chain(told).map(run_event));
+        self.remember(effects, now.wall);
+    }
+
     /// Reports the turn that has ended, with the figures as they are by now.
     pub(super) fn report_turn(&mut self, facts: &RunFacts, acts: &mut Acts) {
         let Some(message) = self.unreported.take() else {

@@ -2,7 +2,7 @@
 
 use crate::{
     autopilot::{Autopilot, End},
-    lineage::{Lineage, Meta, RunEnd, TokenTotals, metrics::TurnFigures},
+    lineage::{Iteration, Lineage, Meta, RunEnd, metrics::TurnFigures},
 };
 use pitstop_base::clock::At;
 
@@ -14,19 +14,14 @@ use crate::app::{
 /// Keeps the newest iteration's record.
 pub fn save_iteration(model: &mut Model) {
     note_figures(&mut model.lineage, &model.session, model.now);
-    let meta = meta(model);
-    if let Some(last) = model.lineage.iterations().last().cloned() {
-        model.emit(Effect::SaveIteration(Box::new(last), Box::new(meta)));
-    }
+    let last = model.lineage.iterations().last();
+    let order = last.map(|last| save_order(model, last));
+    model.emit_all(order);
 }
 
-/// Adds to the iteration before tokens that were read when it was over.
-pub fn add_late_tokens(model: &mut Model, late: TokenTotals) {
-    if let Some(before) = model.lineage.add_late_tokens(late) {
-        let before = Box::new(before.clone());
-        let meta = Box::new(meta(model));
-        model.emit(Effect::SaveIteration(before, meta));
-    }
+/// Returns the order to keep the record of an iteration, with the run's.
+pub(in crate::app) fn save_order(model: &Model, iteration: &Iteration) -> Effect {
+    Effect::SaveIteration(Box::new(iteration.clone()), Box::new(meta(model)))
 }
 
 /// Returns the run's record. It has an end once its last iteration has: the version that is written last is complete.

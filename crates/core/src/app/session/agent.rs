@@ -12,7 +12,7 @@ use crate::app::{
     autopilot::{self, RunInput},
     draft::{
         carried,
-        record::{add_late_tokens, save_iteration},
+        record::{save_iteration, save_order},
         summary::{self, SummaryEvent},
     },
     effect::Effect,
@@ -336,7 +336,8 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if facts.whole
         && let Some(late) = model.session.spent(&facts)
     {
-        add_late_tokens(model, late);
+        let before = model.lineage.add_late_tokens(late).cloned();
+        model.emit_all(before.map(|one| save_order(model, &one)));
     }
     let before = model.session.transcript_read(facts);
     if model.session.seen_elsewhere(&before) {
