@@ -172,7 +172,8 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
                 model.session.id = session;
             }
             if let Some((_, body)) = entry.handoff.split_once('\n') {
-                app::handoff::restore(model, body);
+                app::handoff::draft(model);
+                model.draft.restore_body(body);
             }
             effects.push(closed(Step::Failed, "rolled back at the next start"));
             app::iteration::begin(model, resume.is_some(), Some(Cause::Recovery), None);

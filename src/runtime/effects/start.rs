@@ -85,7 +85,7 @@ impl Shell {
         else {
             return;
         };
-        let read = app::carried::read_before(self.core.view(), session);
+        let read = app::carried::read_before(&self.core.view().draft, session);
         self.services.begun = Some((session, read.map_or(before, |read| read.min(before))));
         let size = self.pane.screen.size();
         self.calls.mailbox.agent_starts();

@@ -8,7 +8,6 @@
 
 use std::{
     borrow::Cow,
-    collections::VecDeque,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     time::Duration,
 };
@@ -23,10 +22,11 @@ use crate::app::{
     event::TimerId,
     facts::{expanded_text, marked_text, queued, unsent},
     model::{
-        Model,
+        Identity, Model,
         carried::{Carried, Keeping},
         draft::HandoffDraft,
         reboot::Attempt,
+        session::Session,
         unsent::Unsent,
     },
 };
@@ -89,6 +89,38 @@ impl HandoffDraft {
         asks
     }
 
+    /// Keeps what the session carries, if that has changed.
+    fn keep_state(&mut self, session: &Session, identity: &Identity) -> Option<Effect> {
+        let print = change(self, session.id)?;
+        self.keeping.kept = Some(print);
+        self.keeping.session = Some(session.id);
+        let carried = now(self, session, identity);
+        Some(Effect::KeepCarried(session.id, Box::new(carried)))
+    }
+
+    /// Keeps the human's edit of the handoff at once, before a step of a reboot: of the two on disk, the message in the journal is never
+    /// the newer one.
+    pub(in crate::app) fn keep_edit(
+        &mut self,
+        session: &Session,
+        own: &Identity,
+    ) -> Option<Effect> {
+        edited(self)?;
+        self.keep_state(session, own)
+    }
+
+    /// Notes what the session carries at the end of its iteration, where it stays as it is.
+    pub(in crate::app) fn note_end(&mut self, session: &Session, identity: &Identity) {
+        let mut carried = now(self, session, identity);
+        // The earlier states are in memory already.
+        carried.before.clear();
+        let at_ends = &mut self.keeping.at_ends;
+        at_ends.insert(session.iteration(), carried);
+        if at_ends.len() > ENDS_KEPT {
+            at_ends.pop_first();
+        }
+    }
+
     /// Takes over the store's state of the session that the agent came back to, or nothing, if it never was here.
     pub(in crate::app) fn carried_read(
         &mut self,
@@ -119,10 +151,11 @@ pub fn watch(model: &mut Model) {
     // A reboot orders it, too.
     model.draft.keeping.note_draft(&model.scratch.effects);
     let is_new = model.draft.keeping.session != Some(model.session.id);
-    if is_new && change(model).is_some() {
+    let changed = change(&model.draft, model.session.id).is_some();
+    if is_new && changed {
         return keep(model);
     }
-    let changed = || change(model).is_some() || new_draft(model).is_some() || has_cost_more(model);
+    let changed = || changed || new_draft(model).is_some() || has_cost_more(model);
     if !model.draft.keeping.due && changed() {
         model.draft.keeping.due = true;
         model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
@@ -174,26 +207,10 @@ pub fn keep(model: &mut Model) {
     let draft = new_draft(model);
     model.emit_all(draft);
     model.draft.keeping.note_draft(&model.scratch.effects);
-    keep_state(model);
+    let kept = (model.draft).keep_state(&model.session, &model.identity);
+    model.emit_all(kept);
     if has_cost_more(model) {
         save_iteration(model);
-    }
-}
-
-fn keep_state(model: &mut Model) {
-    if let Some(print) = change(model) {
-        model.draft.keeping.kept = Some(print);
-        let (session, carried) = (model.session.id, now(model));
-        model.draft.keeping.session = Some(session);
-        model.emit(Effect::KeepCarried(session, Box::new(carried)));
-    }
-}
-
-/// Keeps the human's edit of the handoff at once, before a step of a reboot: of the two on disk, the message in the journal is never
-/// the newer one.
-pub fn keep_edit(model: &mut Model) {
-    if edited(&model.draft).is_some() {
-        keep_state(model);
     }
 }
 
@@ -211,30 +228,11 @@ fn has_cost_more(model: &Model) -> bool {
 
 /// Returns the fingerprint of what the session carries, if that is to be kept. The state in the store is not overwritten before it
 /// is known.
-fn change(model: &Model) -> Option<u64> {
-    let keeping = &model.draft.keeping;
-    let asked = keeping.asked == Some(model.session.id);
-    let print = (!asked).then(|| fingerprint(model));
+fn change(draft: &HandoffDraft, session: SessionId) -> Option<u64> {
+    let keeping = &draft.keeping;
+    let asked = keeping.asked == Some(session);
+    let print = (!asked).then(|| fingerprint(draft, session));
     print.filter(|_| print != keeping.kept)
-}
-
-/// Keeps what the session carries at the end of its iteration, where it stays as it is.
-pub fn leave(model: &mut Model) {
-    if model.lineage.iterations().is_empty() {
-        return;
-    }
-    keep(model);
-    let carried = Carried {
-        // The earlier states are in memory already.
-        before: VecDeque::new(),
-        ..now(model)
-    };
-    let iteration = model.session.iteration();
-    let at_ends = &mut model.draft.keeping.at_ends;
-    at_ends.insert(iteration, carried);
-    if at_ends.len() > ENDS_KEPT {
-        at_ends.pop_first();
-    }
 }
 
 /// Returns the notice for a person when the store does not answer.
@@ -260,7 +258,8 @@ pub fn take_up(
     model.draft.keeping.asked = Some(session);
     model.draft.carried_read(found).carry_out(model);
     if let Some((body, edits)) = edited {
-        handoff::keep(model, &body);
+        handoff::draft(model);
+        model.draft.restore_body(&body);
         model.draft.handoff.edits = edits;
         model.info("your edit of the handoff is back as you left it");
     }
@@ -268,26 +267,25 @@ pub fn take_up(
 
 /// Returns the position up to which an earlier process has read the transcript of this session, in bytes; `None` if this process
 /// has begun it.
-pub fn read_before(model: &Model, session: SessionId) -> Option<u64> {
-    let before = model.draft.keeping.read_before;
+pub fn read_before(draft: &HandoffDraft, session: SessionId) -> Option<u64> {
+    let before = draft.keeping.read_before;
     before.and_then(|(of, read)| (of == session).then_some(read))
 }
 
 /// Returns what the session carries now.
-fn now(model: &Model) -> Carried {
-    let draft = &model.draft;
+fn now(draft: &HandoffDraft, session: &Session, identity: &Identity) -> Carried {
     Carried {
         state: draft.signalled.clone(),
         requests: draft.requests.clone(),
         todo: draft.todo.clone(),
         // What an earlier process has read is in the state that it has kept.
-        read: read_before(model, model.session.id)
+        read: read_before(draft, session.id)
             .unwrap_or(0)
-            .max(model.session.transcript.read),
+            .max(session.transcript.read),
         before: draft.rewinds.carried(),
         edited: edited(draft).map(Cow::into_owned),
         edits: draft.handoff.edits_so_far(),
-        args: model.identity.agent_args.clone(),
+        args: identity.agent_args.clone(),
     }
 }
 
@@ -299,10 +297,9 @@ fn edited(draft: &HandoffDraft) -> Option<Cow<'_, str>> {
 }
 
 /// Returns a number that changes with what a session carries.
-fn fingerprint(model: &Model) -> u64 {
-    let draft = &model.draft;
+fn fingerprint(draft: &HandoffDraft, session: SessionId) -> u64 {
     let mut hasher = DefaultHasher::new();
-    model.session.id.hash(&mut hasher);
+    session.hash(&mut hasher);
     (&draft.signalled, &draft.requests, &draft.todo).hash(&mut hasher);
     let last_prompt = draft.rewinds.prompts.back().map(|(name, _)| name);
     last_prompt.hash(&mut hasher);

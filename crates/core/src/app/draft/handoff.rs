@@ -101,6 +101,15 @@ impl HandoffDraft {
         }
     }
 
+    /// Keeps a body below the first line of the message that was just drafted, without notifying anyone, unless the person's edit is
+    /// there: it is kept with each change, and so is as new or newer.
+    pub fn restore_body(&mut self, body: &str) {
+        if self.handoff.edited.is_none() {
+            self.handoff.edited = Some(self.handoff.generated.with_body(body));
+            self.compare();
+        }
+    }
+
     /// Adds what the message misses to it, as an edit of the human's.
     pub(in crate::app) fn add_missing(&mut self) -> Consequences {
         let check = &self.handoff.check;
@@ -537,19 +546,4 @@ fn other_trees(git: &GitState, known: &BTreeSet<String>) -> Vec<String> {
         .filter(|tree| known.contains(&tree.top))
         .map(line)
         .collect()
-}
-
-/// Keeps the body that a reboot of an earlier process had when it began to wait, unless the person's edit is there: it is kept with each
-/// change, and so is as new or newer.
-pub fn restore(model: &mut Model, body: &str) {
-    if model.draft.handoff.edited.is_none() {
-        keep(model, body);
-    }
-}
-
-/// Keeps a body without notifying anyone: the message of a reboot that was taken back.
-pub fn keep(model: &mut Model, body: &str) {
-    draft(model);
-    model.draft.handoff.edited = Some(model.draft.handoff.generated.with_body(body));
-    model.draft.compare();
 }

@@ -131,7 +131,10 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) {
         current.tokens_at_end = last.or(current.tokens_at_end);
     }
     summary::on(model, SummaryEvent::Closed);
-    carried::leave(model);
+    if !model.lineage.iterations().is_empty() {
+        carried::keep(model);
+        model.draft.note_end(&model.session, &model.identity);
+    }
     let kept = keep_turn(&mut model.turns, &model.session, model.now);
     model.emit_all(kept);
     let closed = model.lineage.close(model.now.wall, reason).is_ok();

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::app::{
     draft::{
-        carried, checkpoint, handoff,
+        checkpoint, handoff,
         record::save_iteration,
         summary::{self, SummaryEvent},
     },
@@ -109,7 +109,8 @@ pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
                 model.reboot.begin(*attempt, epoch);
             }
             Next::Enter(phase) => {
-                carried::keep_edit(model);
+                let kept = (model.draft).keep_edit(&model.session, &model.identity);
+                model.emit_all(kept);
                 if let Some(attempt) = &mut model.reboot.attempt {
                     let (run, session) = (model.lineage.run(), &model.session);
                     let journal = attempt.enter(phase, run, session, model.now);

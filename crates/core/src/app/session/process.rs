@@ -36,7 +36,8 @@ pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp,
     // The next handoff has a nonce of its own; the one on its way keeps its own.
     model.draft.leave_edit(model.now);
     if let Some(body) = kept {
-        handoff::keep(model, &body);
+        handoff::draft(model);
+        model.draft.restore_body(&body);
     }
     model
         .session

@@ -99,7 +99,7 @@ fn a_transcript_counts_as_read_as_far_as_the_kept_state_has_it() {
     };
     let found = Ok(Some(Box::new(carried)));
     carried::take_up(&mut bench.model, Some(session(NEW)), found);
-    let read = |number| carried::read_before(&bench.model, session(number));
+    let read = |number| carried::read_before(&bench.model.draft, session(number));
     assert_eq!((read(OLD), read(NEW)), (None, Some(500)));
     // It is kept so until the transcript has been read here.
     bench.model.session.id = session(NEW);
@@ -354,7 +354,8 @@ fn an_edit_of_the_handoff_is_on_disk_before_the_reboot_goes_on_and_outlives_it()
     assert_eq!(edits(&effects), ["changed while it waits"]);
 
     // A later process takes the reboot back, whose message is the older one.
-    crate::app::handoff::restore(&mut bench.model, "approved");
+    crate::app::handoff::draft(&mut bench.model);
+    bench.model.draft.restore_body("approved");
     let body = bench.model.draft.handoff.current().body().to_owned();
     assert_eq!(body, "changed while it waits");
 }
