@@ -7,7 +7,7 @@ use crate::{
     lineage::{IterationId, journal::Step},
 };
 
-use crate::app::{effect::Effect, facts::spent, model::Model};
+use crate::app::{facts::spent, model::Model};
 
 /// The number of turns of an iteration.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +19,12 @@ pub const fn turns(model: &Model) -> TurnCount {
     TurnCount(model.session.iteration(), model.session.agent.turns)
 }
 
-/// Returns what one event has brought since: the turns that have ended, and the checkpoints that are saved.
+/// Returns the number of turns that have ended since.
 #[must_use]
-pub(super) fn work_since(model: &Model, before: TurnCount) -> (u32, usize) {
+pub(super) fn turns_since(model: &Model, before: TurnCount) -> u32 {
     let (TurnCount(iteration, turns), TurnCount(present, now)) = (before, turns(model));
     let same = iteration == present;
-    let ended = if same { now.saturating_sub(turns) } else { 0 };
-    let effects = model.scratch.effects.iter();
-    let saves = effects.filter(|effect| matches!(effect, Effect::SaveCheckpoint(_)));
-    (ended, saves.count())
+    if same { now.saturating_sub(turns) } else { 0 }
 }
 
 /// Returns the figures for monitoring.

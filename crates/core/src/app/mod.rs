@@ -131,8 +131,8 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.session.note_work(model.now);
     let next = tour::next(model);
     model.view.go_to_step(next);
-    let (turns, checkpoints) = metrics::work_since(model, before);
-    model.outside.counters.count_work(turns, checkpoints);
+    let turns = metrics::turns_since(model, before);
+    (model.outside.counters).count_work(turns, &model.scratch.effects);
     if let Some(said) = activity::change_words(model, state) {
         model.view.log(&said, false, model.now.wall);
     }

@@ -435,7 +435,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
     }
 }
 
-/// Takes in a commit or a test run: counts it, publishes an event, sets the good moment and, where that is wanted, orders a checkpoint
+/// Takes in a commit or a test run: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint
 /// for after the next answer of git. Returns whether a checkpoint is kept; `None` if it was known.
 pub(in crate::app) fn take_in(model: &mut Model, observed: Observed) -> Option<bool> {
     let now = model.now;
@@ -473,12 +473,8 @@ pub(in crate::app) fn take_in(model: &mut Model, observed: Observed) -> Option<b
     if saves {
         moments.waiting.push(checkpoint);
     }
-    match &observed {
-        Observed::Commit(_) => {
-            model.outside.counters.count_commit();
-            model.info(what.clone());
-        }
-        Observed::Tests(run) => model.outside.counters.count_tests(run.total.passed),
+    if event == ApiEventKind::Commit {
+        model.info(what.clone());
     }
     model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
     model.emit_all(saves.then_some(Effect::ReadGit));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::reboot::RebootOutcome;
-use crate::lineage::Cause;
+use crate::{api::wire::ApiEventKind, app::effect::Effect, lineage::Cause};
 
 /// Counters, which only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,23 +28,20 @@ impl Counters {
         *self.reboots.entry((cause, outcome)).or_default() += 1;
     }
 
-    /// Counts turns that have ended and checkpoints that were ordered.
-    pub(in crate::app) const fn count_work(&mut self, turns: u32, checkpoints: usize) {
-        self.turns += turns as u64;
-        self.checkpoints += checkpoints as u64;
-    }
-
-    /// Counts a commit.
-    pub(in crate::app) const fn count_commit(&mut self) {
-        self.commits += 1;
-    }
-
-    /// Counts a test run.
-    pub(in crate::app) const fn count_tests(&mut self, passed: bool) {
-        if passed {
-            self.tests_passed += 1;
-        } else {
-            self.tests_failed += 1;
+    /// Counts turns that have ended, and what is ordered and reported at the end of an event.
+    pub(in crate::app) fn count_work(&mut self, turns: u32, effects: &[Effect]) {
+        self.turns += u64::from(turns);
+        for effect in effects {
+            match effect {
+                Effect::SaveCheckpoint(_) => self.checkpoints += 1,
+                Effect::Publish(one) if one.kind == ApiEventKind::Commit => self.commits += 1,
+                Effect::Publish(one) if one.kind == ApiEventKind::Tests => {
+                    let passed = one.data["passed"] == true;
+                    self.tests_passed += u64::from(passed);
+                    self.tests_failed += u64::from(!passed);
+                }
+                _ => {}
+            }
         }
     }
 }

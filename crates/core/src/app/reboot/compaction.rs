@@ -85,12 +85,10 @@ fn hold(
         return Err(Refusal::LeftToClient("a trim is approved"));
     }
     let held = Next::Agent(AgentAct::Hold(cause, id.clone()));
-    if let Some(attempt) = &model.reboot.attempt {
-        return if attempt.may_hold() {
-            Ok(held)
-        } else {
-            Err(Refusal::UnderWay(attempt.step()))
-        };
+    match &model.reboot.attempt {
+        Some(attempt) if attempt.may_hold() => return Ok(held),
+        Some(attempt) => return Err(Refusal::UnderWay(attempt.step())),
+        None => {}
     }
     if cause == Cause::Compaction
         && answers_at_once(model)

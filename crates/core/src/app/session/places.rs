@@ -29,26 +29,18 @@ pub fn checked(model: &mut Model, seen: &PlacesSeen) {
     .collect();
     if !made.is_empty() {
         let verb = if made.len() == 1 { "was" } else { "were" };
-        let made = made.join(" and ");
-        model.error(format!("{made} {verb} removed: made again"));
+        model.error(format!("{} {verb} removed: made again", made.join(" and ")));
     }
-    if let Some(why) = &seen.missing
-        && model.outside.places_missing.as_ref() != Some(why)
-    {
+    if let Some(why) = model.outside.places_checked(seen) {
         model.error(format!("pitstop's own files are gone: {why}"));
     }
-    model.outside.places_missing.clone_from(&seen.missing);
-    model.outside.project_gone = seen.project_gone;
-
     if socket {
         model.session.agent.hooked = false;
         model.session.agent.activity.elsewhere.hooks_lost();
         submit::on(model, SubmissionEvent::HooksLost);
         model.session.look_again(&mut model.scratch.effects);
     }
-    if lock || files {
-        model.emit(Effect::MakeFilesAgain(seen.made));
-    }
+    model.emit_all((lock || files).then_some(Effect::MakeFilesAgain(seen.made)));
     if files {
         save_iteration(model);
         model.emit(Effect::ReadScratchpad);
