@@ -30,11 +30,12 @@ pub use outside::{changes, control, report, reported, restore, tools};
 pub use reboot::{ending, in_place, iteration, leave, moment, submit, trim, unsent};
 pub use session::{
     activity, agent, bridge, client_limit, compaction, cost, daemon, figures, hookless,
-    host_output, human, payoff, permission, places, process, prompt, signs, suspend, turn,
+    host_output, human, payoff, places, process, prompt, signs, suspend, turn,
 };
 pub use view::{external, focus, history, input, layout, reading, tour};
 
 use crate::api::wire::Reply;
+use pitstop_agent::AgentEvent;
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
@@ -201,7 +202,12 @@ fn answer(model: &mut Model, event: Event) {
         }
         Event::TimerFired(id) => timer(model, id),
         Event::ControlAsked { call, control } => control::asked(model, call, control),
-        Event::PermissionAsked { call, request } => permission::asked(model, call, *request),
+        Event::PermissionAsked { call, request } => {
+            let (session, about) = (request.session, request.tool.clone());
+            agent::said(model, AgentEvent::DialogOpened { session, about });
+            let gone = model.session.permission_asked(call, *request);
+            gone.for_each(|call| model.answer(call, Reply::Accepted));
+        }
         Event::HookGone(call) => model.session.permission_gone(call),
         Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),

@@ -5,7 +5,7 @@ mod outcome;
 use std::time::Duration;
 
 use crate::{
-    api::wire::{AgentState, ApproveBody, Control, OrderReply, Reply},
+    api::wire::{AgentState, ApproveBody, Control, NeedKind, OrderReply, Reply},
     config::{ClipboardPolicy, Config, RebootMode},
     lineage::{Cause, EndReason},
 };
@@ -18,7 +18,7 @@ use crate::app::{
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
-    model::{Focus, Model, Overlay, attempt::AttemptEvent, run::Run},
+    model::{Focus, Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
     outside::report,
     reboot::{
         self, Approval, RebootAction, iteration,
@@ -26,7 +26,7 @@ use crate::app::{
         submit::{self, Then},
     },
     refusal::Refusal,
-    session::{agent, figures::guard_settings, host_output, permission},
+    session::{agent, figures::guard_settings, host_output},
 };
 
 /// Carries out an order of someone with the control token, and answers it. One that was given from afar, by a device, is noted in the
@@ -109,7 +109,12 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
             }
             reboot::act(model, RebootAction::Approve(Approval::Person))?;
         }
-        Control::Permission(body) => permission::decide(model, &body)?,
+        Control::Permission(body) => {
+            let is_it = |need: &&Need| need.kind == NeedKind::Permission && need.id == body.id;
+            let mut needs = model.outside.needs().iter();
+            needs.find(is_it).ok_or(Refusal::NoPermission)?;
+            model.session.decide(body.answer)?.carry_out(model);
+        }
         // One of these is never inside another, and both are dealt with before.
         Control::From(..) | Control::Save(_) => {}
         Control::Defer => reboot::act(model, RebootAction::Cancel { defer: true })?,

@@ -3,47 +3,40 @@
 //! The hook of a permission is held for as long as its question is open. It is let go without an answer once the dialog is answered at
 //! the desk, and never answered by a time-out or by a rule of ours.
 
-use crate::api::wire::{NeedKind, PermissionAnswer, PermissionBody, Reply};
-use pitstop_agent::{AgentEvent, PermissionRequest};
+use crate::api::wire::{PermissionAnswer, Reply};
+use pitstop_agent::PermissionRequest;
 
 use crate::app::{
+    consequences::Consequences,
+    effect::Effect,
     event::CallId,
-    model::{Model, activity::Permission, session::Session},
+    model::{activity::Permission, session::Session},
     refusal::Refusal,
-    session::agent,
 };
 
-/// Takes in that the agent asks for a permission.
-pub fn asked(model: &mut Model, call: Option<CallId>, request: PermissionRequest) {
-    let session = model.session.id;
-    let opened = AgentEvent::DialogOpened {
-        session: request.session,
-        about: request.tool.clone(),
-    };
-    agent::said(model, opened);
-    let question = model.session.agent.activity.question.as_mut();
-    let Some(question) = question.filter(|_| request.session == session) else {
-        if let Some(call) = call {
-            model.answer(call, Reply::Accepted);
-        }
-        return;
-    };
-    let may_wait = request.is_plain && request.whole && !request.by_subagent;
-    let waits = call.filter(|_| may_wait);
-    let before = question.permission.replace(Permission {
-        tool: request.tool,
-        input: request.input,
-        call: waits,
-    });
-    model.session.held_permission = waits;
-    // A hook that is not waited for goes its own way.
-    let gone = [before.and_then(|one| one.call), call.filter(|_| !may_wait)];
-    for call in gone.into_iter().flatten() {
-        model.answer(call, Reply::Accepted);
-    }
-}
-
 impl Session {
+    /// Takes in the permission of a dialog that the agent has opened. Returns the hooks that are not waited for: they go their own way.
+    pub(in crate::app) fn permission_asked(
+        &mut self,
+        call: Option<CallId>,
+        request: PermissionRequest,
+    ) -> impl Iterator<Item = CallId> + use<> {
+        let question = self.agent.activity.question.as_mut();
+        let question = question.filter(|_| request.session == self.id);
+        let may_wait = request.is_plain && request.whole && !request.by_subagent;
+        let waits = call.filter(|_| may_wait && question.is_some());
+        let before = question.and_then(|question| {
+            self.held_permission = waits;
+            question.permission.replace(Permission {
+                tool: request.tool,
+                input: request.input,
+                call: waits,
+            })
+        });
+        let before = before.and_then(|one| one.call);
+        before.into_iter().chain(call.xor(waits))
+    }
+
     /// Takes in that a hook has gone before it was answered.
     pub(in crate::app) fn permission_gone(&mut self, call: CallId) {
         let question = self.agent.activity.question.as_mut();
@@ -61,28 +54,24 @@ impl Session {
         let waits = question.and_then(|one| one.permission.as_ref()?.call);
         self.held_permission.take_if(|held| waits != Some(*held))
     }
-}
 
-/// Answers the permission for a person.
-pub fn decide(model: &mut Model, body: &PermissionBody) -> Result<(), Refusal> {
-    let mut needs = model.outside.needs().iter();
-    let is_open = needs.any(|need| need.kind == NeedKind::Permission && need.id == body.id);
-    let question = model.session.agent.activity.question.as_mut();
-    let permission = question.and_then(|one| one.permission.as_mut());
-    let Some(permission) = permission.filter(|_| is_open) else {
-        return Err(Refusal::NoPermission);
-    };
-    let Some(call) = permission.call.take() else {
-        return Err(Refusal::AtTheDesk);
-    };
-    let tool = permission.tool.clone();
-    model.session.held_permission = None;
-    model.answer(call, Reply::Decided(body.answer));
-    model.session.close_question(&mut model.scratch.effects);
-    let what = match body.answer {
-        PermissionAnswer::Allow => "allowed",
-        PermissionAnswer::Deny => "denied",
-    };
-    model.info(format!("{tool} was {what} from afar"));
-    Ok(())
+    /// Answers the permission for a person.
+    pub(in crate::app) fn decide(
+        &mut self,
+        how: PermissionAnswer,
+    ) -> Result<Consequences, Refusal> {
+        let question = self.agent.activity.question.as_mut();
+        let permission = question.and_then(|one| one.permission.as_mut());
+        let permission = permission.ok_or(Refusal::NoPermission)?;
+        let call = permission.call.take().ok_or(Refusal::AtTheDesk)?;
+        let what = match how {
+            PermissionAnswer::Allow => "allowed",
+            PermissionAnswer::Deny => "denied",
+        };
+        let mut follows = Consequences::from([Effect::Answer(call, Reply::Decided(how))]);
+        follows.info(format!("{} was {what} from afar", permission.tool));
+        self.held_permission = None;
+        self.close_question(&mut follows.effects);
+        Ok(follows)
+    }
 }
