@@ -38,6 +38,8 @@ const CALLS_CAP: usize = 256;
 pub struct CommandRecord {
     /// Its number within its log, from 0: the key to its output.
     pub id: u64,
+    /// The id of its call; none for a command of the human's, and in a recording.
+    pub call: Option<String>,
     /// The session it ran in; none in a recording.
     pub session: Option<SessionId>,
     /// The command line; none where only its output is known.
@@ -225,7 +227,7 @@ impl State {
     }
 
     fn begin_call(&mut self, block: &Value, record: &Value) {
-        let shell = matches!(block["name"].as_str(), Some("Bash" | "PowerShell"));
+        let shell = block["name"].as_str().is_some_and(is_shell);
         let Some(id) = block["id"].as_str().filter(|_| shell) else {
             return;
         };
@@ -262,6 +264,7 @@ impl State {
         let done = !failed && copy["interrupted"] != true && copy["backgroundTaskId"].is_null();
         let known = CommandRecord {
             id: 0,
+            call: Some(id.to_owned()),
             session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
             command: call.and_then(|call| call.command),
             directory,
@@ -291,6 +294,11 @@ impl State {
         let output = join_streams(out, text_in_tag(text, "bash-stderr").unwrap_or_default());
         self.log.push(known, cap_output(&output));
     }
+}
+
+/// Reports whether a tool of this name runs shell commands.
+pub(super) fn is_shell(tool: &str) -> bool {
+    matches!(tool, "Bash" | "PowerShell")
 }
 
 fn text_of(value: &Value) -> &str {
@@ -385,6 +393,7 @@ mod tests {
         let found = read(&[used("t1", "ls"), came("t1", "a\nb\noh", &copy, false)]);
         let expected = CommandRecord {
             id: 0,
+            call: Some("t1".to_owned()),
             session: SESSION.parse().ok(),
             command: Some("ls".to_owned()),
             directory: None,

@@ -7,7 +7,7 @@
 //! | the human's own words | all: a rule is said once |
 //! | the agent's to-do list | all, because a task made long ago may still be open |
 //! | the words of the assistant | only new ones: the older ones were read before |
-//! | which commands have ended, and how many calls are open | only new ones |
+//! | which calls have ended, how many are open, and how the last turn ended | only new ones |
 //!
 //! Memory is bounded whatever the transcript holds, and lines that are not needed are not parsed.
 
@@ -18,11 +18,12 @@ use serde_json::Value;
 
 use super::{
     branches::Branches,
-    commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _},
-    content::{Block, each_block},
+    commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, is_shell},
+    content::{Block, each_block, joined_text},
+    denial::{Denial, read_denial},
     human::HumanWords,
     queue::Queue,
-    record::{self, Record, parsed_records},
+    record::{self, Assistant, Record, parsed_records},
     todo::{TodoCall, Todos, is_todo_tool},
     waiting::Waiting,
     work::{Work, WorkAtHand},
@@ -43,20 +44,49 @@ const SAID_CAP: usize = 4 * 1024 * 1024;
 /// The most calls that wait for their result.
 const CALLS_CAP: usize = 64;
 
-/// The most commands that are kept until they are taken: they come one by one.
+/// The most ended calls that are kept until they are taken: they come one by one.
 const RAN_CAP: usize = 64;
 
-/// A shell command that has ended.
+/// A shell command, or a call of another tool, that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// The command line; empty if it is not known.
+    /// The id of the call; none for a command of the human's.
+    pub call: Option<String>,
+    /// The name of the tool; none for a shell.
+    pub tool: Option<String>,
+    /// The command line of a shell; empty if it is not known.
     pub command: String,
+    /// The file, for a tool that touches one.
+    pub file: Option<String>,
     /// The directory in which the shell was when it began, if that is known.
     pub directory: Option<String>,
     /// The output, as far as it was kept.
     pub output: String,
     /// True if it is known to have failed.
     pub failed: bool,
+}
+
+/// The end of a turn, as its last record shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// The assistant has answered, and calls no tool.
+    Answered,
+    /// The client shows an error in the place of an answer.
+    Failed {
+        /// The client's word for it; empty if it has none.
+        word: String,
+        /// The text that it shows.
+        message: String,
+    },
+}
+
+/// A call of a tool that has no result yet.
+#[derive(Debug, Default)]
+struct Begun {
+    tool: String,
+    file: Option<String>,
+    /// The input, of a to-do tool.
+    todo: Value,
 }
 
 /// The gathered parts of a transcript so far; see the top of this file.
@@ -72,13 +102,15 @@ pub struct Digest {
     /// True if the human's words have changed since they were taken last.
     spoken: bool,
     todos: Todos,
-    /// The calls of a to-do tool without their result, oldest first, by their id.
-    calls: Waiting<(String, Value), CALLS_CAP>,
+    /// The calls of tools without their result, by their id, but for those of shells.
+    calls: Waiting<Begun, CALLS_CAP>,
     /// The texts that the assistant said, each with its line number.
     said: VecDeque<(u64, String)>,
     said_bytes: usize,
     ran: VecDeque<Ran>,
     calls_open: usize,
+    closing: Option<Closing>,
+    closings: u64,
     queue: Queue,
 }
 
@@ -116,6 +148,7 @@ impl Digest {
         self.said.retain(|(line, _)| self.branches.is_kept(*line));
         self.said_bytes = self.said.iter().map(|(_, text)| text.len()).sum();
         (self.ran, self.calls_open) = (before.ran, before.calls_open);
+        (self.closing, self.closings) = (before.closing, before.closings);
         self.queue = before.queue;
         self.send_again();
     }
@@ -132,17 +165,18 @@ impl Digest {
         }
         let has = |mark: &[u8]| memmem::find(line, mark).is_some();
         let commands = age.behind <= COMMANDS_REACH && CommandReader::may_hold_command(line);
-        let todo = has(b"\"TodoWrite\"")
-            || has(b"\"Task")
-            || (!self.calls.is_empty() && has(b"\"tool_result\""));
         // Longer lines hold images and pasted files.
         let short = line.len() <= LINE_CAP;
+        let calls = has(b"\"TodoWrite\"")
+            || has(b"\"Task")
+            || (age.is_new && short && has(b"\"tool_use\""))
+            || (!self.calls.is_empty() && has(b"\"tool_result\""));
         let marks: [&[u8]; 3] = [b"\"user\"", b"\"assistant\"", b"\"queued_command\""];
         let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
         let answer = self.branches.awaits_answer() && has(b"\"assistant\"");
         let before = self.commands.log().total();
-        if commands || todo || work || human || answer {
+        if commands || calls || work || human || answer {
             for record in parsed_records(line) {
                 if work {
                     self.work.take_record(&record);
@@ -157,8 +191,8 @@ impl Digest {
                 if commands {
                     self.commands.take_record(&record);
                 }
-                if todo {
-                    self.take_todo(&record);
+                if calls {
+                    self.take_calls(&record, age.is_new);
                 }
             }
         }
@@ -166,6 +200,8 @@ impl Digest {
             return;
         }
         self.note_ran(before);
+        let over = self.ran.len().saturating_sub(RAN_CAP);
+        self.ran.drain(..over);
         if self.queue.may_change(line) {
             for record in parsed_records(line) {
                 self.queue.take_record(&record);
@@ -181,6 +217,9 @@ impl Digest {
             if results == 0 && has(b"\"type\":\"user\"") {
                 self.calls_open = 0;
             }
+        }
+        if has(b"\"type\":\"user\"") && !has(b"\"isSidechain\":true") {
+            self.closing = None;
         }
     }
 
@@ -198,15 +237,25 @@ impl Digest {
             self.ran.push_back(Ran {
                 output: printed_text(&output),
                 failed: record.exit.is_some_and(|code| code != 0),
+                call: record.call,
                 command: record.command.unwrap_or_default(),
                 directory: record.directory,
+                ..Ran::default()
             });
         }
-        let over = self.ran.len().saturating_sub(RAN_CAP);
-        self.ran.drain(..over);
     }
 
-    /// Takes the shell commands that have ended since the last call of this function, oldest first.
+    /// Returns how the last turn ended; none if it has not, or that is not known.
+    pub const fn closing(&self) -> Option<&Closing> {
+        self.closing.as_ref()
+    }
+
+    /// Returns the number of such ends so far.
+    pub const fn closings(&self) -> u64 {
+        self.closings
+    }
+
+    /// Takes the commands and the calls of other tools that have ended since the last call of this function, oldest first.
     pub fn take_ran(&mut self) -> Vec<Ran> {
         self.ran.drain(..).collect()
     }
@@ -257,7 +306,12 @@ impl Digest {
         let Record::Assistant(message) = record else {
             return;
         };
-        if message.sidechain || !message.is_genuine() {
+        if message.sidechain {
+            return;
+        }
+        self.closing = closing_of(message);
+        self.closings += u64::from(self.closing.is_some());
+        if !message.is_genuine() {
             return;
         }
         self.calls_open += message.tool_uses;
@@ -273,45 +327,81 @@ impl Digest {
         }
     }
 
-    fn take_todo(&mut self, record: &Value) {
-        // A subagent's list is its own.
+    fn take_calls(&mut self, record: &Value, is_new: bool) {
+        // A subagent's calls, and its list, are its own.
         if record["isSidechain"] == true {
             return;
         }
         for block in each_block(&record["message"]["content"]) {
             match block {
-                Block::Call(block) => self.begin_todo_call(block),
-                Block::Result(block) => self.end_todo_call(block, &record["toolUseResult"]),
+                Block::Call(block) => self.begin_call(block),
+                Block::Result(block) => self.end_call(block, record, is_new),
                 Block::Text(_) | Block::Image => {}
             }
         }
     }
 
-    fn begin_todo_call(&mut self, block: &Value) {
+    fn begin_call(&mut self, block: &Value) {
         let (Some(id), Some(name)) = (block["id"].as_str(), block["name"].as_str()) else {
             return;
         };
-        if !is_todo_tool(name) {
+        if is_shell(name) {
             return;
         }
-        let call = (name.to_owned(), block["input"].clone());
-        self.calls.insert(id, call);
+        let input = &block["input"];
+        let file = input["file_path"].as_str();
+        let begun = Begun {
+            tool: name.to_owned(),
+            file: file.or(input["notebook_path"].as_str()).map(str::to_owned),
+            todo: if is_todo_tool(name) {
+                input.clone()
+            } else {
+                Value::Null
+            },
+        };
+        self.calls.insert(id, begun);
     }
 
-    fn end_todo_call(&mut self, block: &Value, result: &Value) {
+    fn end_call(&mut self, block: &Value, record: &Value, is_new: bool) {
         let Some(id) = block["tool_use_id"].as_str() else {
             return;
         };
-        let Some((name, input)) = self.calls.take(id) else {
+        let Some(Begun { tool, file, todo }) = self.calls.take(id) else {
             return;
         };
-        if block["is_error"] == true {
-            return;
-        }
-        if let Some(call) = TodoCall::read(Some(id), &name, &input, result) {
+        let failed = block["is_error"] == true;
+        if !failed
+            && let Some(call) = TodoCall::read(Some(id), &tool, &todo, &record["toolUseResult"])
+        {
             self.todos.apply(&call);
         }
+        // A call that was stopped has run, and has not failed.
+        let denial = read_denial(record, block, tool.starts_with("mcp__"));
+        if !is_new || denial.is_some_and(|why| !matches!(why, Denial::Stopped | Denial::Cut)) {
+            return;
+        }
+        let failed = failed && denial.is_none();
+        let output = failed.then(|| joined_text(&block["content"]));
+        self.ran.push_back(Ran {
+            call: Some(id.to_owned()),
+            tool: Some(tool),
+            file,
+            output: output.unwrap_or_default(),
+            failed,
+            ..Ran::default()
+        });
     }
+}
+
+fn closing_of(message: &Assistant<'_>) -> Option<Closing> {
+    if message.api_error {
+        return Some(Closing::Failed {
+            word: message.error.clone().unwrap_or_default(),
+            message: message.texts.join("\n"),
+        });
+    }
+    let answers = message.is_genuine() && message.tool_uses == 0 && !message.texts.is_empty();
+    answers.then_some(Closing::Answered)
 }
 
 /// Returns the printed text, with a line feed in place of each gap.
@@ -488,10 +578,10 @@ mod tests {
         assert_eq!(digest.calls_open(), 2);
         digest.take_line(answered("2", &out("ok")).as_bytes(), NEW);
         let ran = Ran {
+            call: Some("2".to_owned()),
             command: "cargo test".to_owned(),
-            directory: None,
             output: "ok".to_owned(),
-            failed: false,
+            ..Ran::default()
         };
         assert_eq!((digest.take_ran(), digest.calls_open()), (vec![ran], 1));
         assert!(digest.take_ran().is_empty());
@@ -499,6 +589,87 @@ mod tests {
         let prompt = json!({"type": "user", "message": {"content": "stop"}}).to_string();
         digest.take_line(prompt.as_bytes(), NEW);
         assert_eq!(digest.calls_open(), 0);
+    }
+
+    #[test]
+    fn calls_of_other_tools_are_reported_too_unless_they_did_not_run() {
+        let file = json!({"file_path": "/p/a.rs"});
+        let result = |id: &str, fields: Value| {
+            let block = json!({"type": "tool_result", "tool_use_id": id, "content": "it broke"});
+            let message = json!({"content": [joined(block, fields)]});
+            (json!({"type": "user", "message": message}).to_string(), NEW)
+        };
+        let mut digest = digest(&[
+            (called("1", "Edit", &file), NEW),
+            result("1", json!({})),
+            (called("2", "Edit", &file), NEW),
+            result("2", json!({"is_error": true})),
+            (called("3", "Edit", &file), NEW),
+            result(
+                "3",
+                json!({"is_error": true, "content": "The user doesn't want to proceed with this tool use."}),
+            ),
+        ]);
+        let edit = |id: &str, output: &str| Ran {
+            call: Some(id.to_owned()),
+            tool: Some("Edit".to_owned()),
+            file: Some("/p/a.rs".to_owned()),
+            output: output.to_owned(),
+            failed: !output.is_empty(),
+            ..Ran::default()
+        };
+        assert_eq!(digest.take_ran(), [edit("1", ""), edit("2", "it broke")]);
+    }
+
+    #[test]
+    fn the_last_record_shows_how_the_turn_has_ended() {
+        let said = |content: Value, fields: Value| {
+            let message = json!({"id": "m", "model": "claude-x", "content": content});
+            let line = json!({"type": "assistant", "message": message});
+            joined(line, fields).to_string()
+        };
+        let text = json!([{"type": "text", "text": "Done."}]);
+        let call = json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]);
+        let failed = Closing::Failed {
+            word: "rate_limit".to_owned(),
+            message: "Done.".to_owned(),
+        };
+        let answered = Some(Closing::Answered);
+        let mut digest = Digest::new(3);
+        for (line, closing) in [
+            (said(text.clone(), json!({})), answered.clone()),
+            (
+                said(text.clone(), json!({"isSidechain": true})),
+                answered.clone(),
+            ),
+            (said(call, json!({})), None),
+            (said(text.clone(), json!({})), answered.clone()),
+            (
+                json!({"type": "system", "subtype": "turn_duration"}).to_string(),
+                answered,
+            ),
+            (
+                json!({"type": "user", "message": {"content": "go on"}}).to_string(),
+                None,
+            ),
+            (
+                said(
+                    text,
+                    json!({"isApiErrorMessage": true, "error": "rate_limit"}),
+                ),
+                Some(failed),
+            ),
+        ] {
+            digest.take_line(line.as_bytes(), NEW);
+            assert_eq!(digest.closing(), closing.as_ref(), "{line}");
+        }
+    }
+
+    fn joined(mut object: Value, fields: Value) -> Value {
+        if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
+            object.extend(fields);
+        }
+        object
     }
 
     #[test]

@@ -121,6 +121,8 @@ pub struct Assistant<'a> {
     pub sidechain: bool,
     /// True if it is an error that the client shows as an answer.
     pub api_error: bool,
+    /// The client's word for that error.
+    pub error: Option<String>,
     /// The usage of the call, all its steps together.
     pub usage: Option<Usage>,
     /// The usage in the context window at its last step, if the figure is plausible.
@@ -519,6 +521,7 @@ struct Wire<'a> {
     request_id: Option<Text<'a>>,
     is_sidechain: Option<bool>,
     is_api_error_message: Option<bool>,
+    error: Option<Value>,
     is_meta: Option<bool>,
     is_compact_summary: Option<bool>,
     queue_transcript_only: Option<bool>,
@@ -561,6 +564,9 @@ impl<'a> Wire<'a> {
                 model: message.model.map(Text::into_lossy),
                 sidechain,
                 api_error: self.is_api_error_message.unwrap_or(false),
+                error: self
+                    .error
+                    .and_then(|error| Some(error.as_str()?.to_owned())),
                 context: message.usage.as_ref().and_then(in_window),
                 usage: message.usage.as_ref().map(paid_usage),
                 texts: content.texts,

@@ -576,7 +576,7 @@ pub struct TranscriptFacts {
     pub human: Option<HumanWords>,
     /// The last shell commands as they would be shown, if there were new ones since then.
     pub commands: Option<Vec<String>>,
-    /// The shell commands that have ended since then, in order.
+    /// The shell commands and the calls of other tools that have ended since then, in order.
     pub ran: Vec<Ran>,
     /// The number of tool calls on the main chain that have no result yet, of those since we began to follow.
     pub calls_open: usize,

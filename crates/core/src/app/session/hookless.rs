@@ -21,7 +21,8 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
         directory,
         output,
         failed,
-    } in ran
+        ..
+    } in ran.into_iter().filter(|one| one.tool.is_none())
     {
         let call = ToolCall {
             name: "Bash".to_owned(),

@@ -113,6 +113,7 @@ fn tests_and_commits_in_the_transcript_count_where_no_hook_reports_them() {
             output: "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n".to_owned(),
             directory: Some("/p".to_owned()),
             failed: true,
+            ..Ran::default()
         }],
         ..turns(1)
     }
