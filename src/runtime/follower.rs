@@ -226,6 +226,8 @@ impl Following {
             commands,
             ran,
             calls_open: self.digest.calls_open(),
+            closing: self.digest.closing().cloned(),
+            closings: self.digest.closings(),
             queued: self.digest.queued().to_vec(),
         }
     }

@@ -450,7 +450,7 @@ fn turn_failed(session: SessionId, at: Payload<'_>) -> AgentEvent {
 
 /// Classifies a failure by its word. The context limit and a refusal have no word of their own and are recognised by their text, as is
 /// a request that the service calls invalid, for which the client has two words (seen in 2.1.332).
-fn failure_kind(word: &str, message: &str) -> Failure {
+pub fn failure_kind(word: &str, message: &str) -> Failure {
     let lower = message.to_ascii_lowercase();
     match word {
         "rate_limit" => Failure::UsageLimit,

@@ -580,11 +580,15 @@ pub struct TranscriptFacts {
     pub ran: Vec<Ran>,
     /// The number of tool calls on the main chain that have no result yet, of those since we began to follow.
     pub calls_open: usize,
+    /// The end of the last turn, if it is over and has ended since we began to follow.
+    pub closing: Option<Closing>,
+    /// The number of such ends so far.
+    pub closings: u64,
     /// The prompts that a person has given while the agent works, and that it has not been given yet.
     pub queued: Vec<String>,
 }
 
-pub use pitstop_transcript::digest::Ran;
+pub use pitstop_transcript::digest::{Closing, Ran};
 
 /// The state in the file system of the files that a handoff names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

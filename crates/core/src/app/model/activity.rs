@@ -88,6 +88,10 @@ pub struct Activity {
     pub(in crate::app) turn: bool,
     /// True if title and prompt box have ended the previous turn, whose hook may still come.
     pub(in crate::app) hook_due: bool,
+    /// The number of ends of turns that the transcript had shown when the turn began.
+    pub(in crate::app) closings: u64,
+    /// True if the transcript has ended the previous turn in the place of its hook, which may still come.
+    pub(in crate::app) closed: bool,
     /// The Stop hook that has come while the turn goes on. It ends the turn once no source shows that it runs.
     pub(in crate::app) stop: Option<ReportedStop>,
     /// The ids of the main chain's tool calls without a result.
@@ -114,6 +118,8 @@ pub(in crate::app) struct Elsewhere {
     pub(in crate::app) submitted: bool,
     /// True if the transcript has shown a prompt that was submitted here before its hook has come.
     pub(in crate::app) hook_late: bool,
+    /// True if that prompt has begun a turn.
+    pub(in crate::app) begun: bool,
     /// The session's total of output tokens when the transcript showed a prompt that no hook has reported.
     pub(in crate::app) unreported: Option<Tokens>,
     /// True if such a prompt was answered, and no turn has begun here since.
@@ -134,6 +140,6 @@ impl Elsewhere {
     /// lost.
     pub(in crate::app) const fn submitted(&mut self) {
         self.submitted = true;
-        self.hook_late = false;
+        (self.hook_late, self.begun) = (false, false);
     }
 }

@@ -106,11 +106,17 @@ impl AgentView {
     fn change_turn(&mut self, runs: bool, state: AgentState) {
         self.activity.turn = runs;
         self.activity.stop = None;
+        self.activity.closed = false;
         self.activity.calls.clear();
         self.activity.dialog_seen = false;
         self.activity.question = None;
         self.window_full = false;
         self.set_state(state);
+    }
+
+    /// Reports whether the transcript has ended the last turn, and nothing has begun since: a hook of its end is late.
+    pub(in crate::app) const fn is_closed(&self) -> bool {
+        self.activity.closed && !self.activity.turn && !matches!(self.state, AgentState::Busy)
     }
 
     /// Counts a turn that has ended, unless it was counted before its hook came.

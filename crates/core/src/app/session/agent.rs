@@ -356,9 +356,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     figures::on(model, FigureEvent::Transcribed(used));
     let said = model.draft.take_transcribed(signals, model.now);
     said.carry_out(model);
-    if model.session.is_hookless() {
-        hookless::transcript_read(model, before.turns, ran);
-    }
+    hookless::transcript_read(model, before.turns, ran);
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));

@@ -27,6 +27,11 @@ impl Elsewhere {
         };
     }
 
+    /// Has the prompt that the transcript shows before its hook begin a turn; returns false if there is none, or it has.
+    pub(in crate::app) const fn begin_turn(&mut self) -> bool {
+        self.hook_late && !std::mem::replace(&mut self.begun, self.hook_late)
+    }
+
     /// Notes that hooks were lost: one of a prompt here may be among them, whether the transcript has it by now or not.
     pub(in crate::app) fn hooks_lost(&mut self) {
         let shown = u64::from(std::mem::take(&mut self.hook_late));

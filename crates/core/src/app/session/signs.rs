@@ -89,7 +89,10 @@ impl Session {
             _ if activity.turn && calm && !runs => return Some(self.end_by_signs()),
             _ if activity.turn => AgentState::Busy,
             _ if spins && hookless => return self.begin_seen_turn(now),
-            _ if spins && agent.background.is_empty() => AgentState::Busy,
+            _ if spins && agent.background.is_empty() => {
+                agent.set_state(AgentState::Busy);
+                return self.begin_unreported();
+            }
             _ if hidden => AgentState::Unknown,
             _ if activity.elsewhere.known => AgentState::Elsewhere,
             _ => AgentState::Idle,

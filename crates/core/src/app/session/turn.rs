@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{api::wire::AgentState, config::RebootMode};
-use pitstop_agent::{Background, Failure, ToolCall, ToolOutput};
+use pitstop_agent::{Background, Failure, ToolCall, ToolOutput, hook::failure_kind};
 use pitstop_base::clock::At;
 
 use crate::app::{
@@ -14,7 +14,7 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::Effect,
-    event::TimerId,
+    event::{Closing, TimerId},
     facts::{is_at_refusal, is_cut_by_us, is_last, is_typing},
     model::{
         Model,
@@ -27,14 +27,13 @@ use crate::app::{
 
 pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     submit::on(model, SubmissionEvent::Taken(prompt));
-    model.session.agent.activity.elsewhere.prompted();
+    let elsewhere = &mut model.session.agent.activity.elsewhere;
+    let is_begun = elsewhere.begun;
+    elsewhere.prompted();
     // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;
     reported.take_if(|runs| !*runs);
-    let kept = keep_turn(&mut model.turns, &model.session, model.now);
-    model.emit_all(kept);
-    model.session.begin_turn(model.now);
-    on(model, Some(TurnEvent::Begun));
+    on(model, (!is_begun).then_some(TurnEvent::Prompted));
     model.draft.prompt_hooked();
     let warmup = model.config.reboot.warmup_prompt.as_deref();
     model.draft.prompted(prompt, warmup, model.now);
@@ -49,6 +48,8 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
 
 /// What happens to a turn.
 pub(in crate::app) enum TurnEvent {
+    /// A prompt begins a turn.
+    Prompted,
     /// A turn has begun.
     Begun,
     /// The turn is over, with these last words.
@@ -65,6 +66,7 @@ impl Session {
     /// Begins a turn.
     pub(in crate::app) fn begin_turn(&mut self, now: At) {
         self.agent.begin_turn();
+        self.agent.activity.closings = self.transcript.closings;
         // This is not done when a turn ends: its last figure comes after that.
         self.guard.begin_turn();
         self.costs.begin_turn(self.used(now));
@@ -79,6 +81,10 @@ impl Session {
         background: Background,
         effects: &mut Vec<Effect>,
     ) -> Option<TurnEvent> {
+        if self.agent.is_closed() {
+            self.agent.background = background;
+            return None;
+        }
         self.agent.activity.stop = Some(ReportedStop {
             message,
             background,
@@ -103,6 +109,21 @@ impl Session {
         self.agent.activity.stop.take().map(TurnEvent::Over)
     }
 
+    /// Returns the end of the turn whose hook is lost, or late, if the transcript shows that it has ended.
+    fn end_by_transcript(&self) -> Option<TurnEvent> {
+        let is_newer = self.transcript.closings > self.agent.activity.closings;
+        let closing = self.transcript.closing.clone().filter(|_| is_newer)?;
+        Some(match closing {
+            Closing::Answered => TurnEvent::Over(ReportedStop {
+                message: self.agent.last_message.clone(),
+                background: Background::default(),
+            }),
+            Closing::Failed { word, message } => {
+                TurnEvent::Failed(failure_kind(&word, &message), message)
+            }
+        })
+    }
+
     /// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
     /// 40 ms after its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something
     /// goes on in the background.
@@ -123,6 +144,12 @@ impl Session {
 pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
     match event {
         None => {}
+        Some(TurnEvent::Prompted) => {
+            let kept = keep_turn(&mut model.turns, &model.session, model.now);
+            model.emit_all(kept);
+            model.session.begin_turn(model.now);
+            model.draft.begin_turn();
+        }
         Some(TurnEvent::Begun) => model.draft.begin_turn(),
         Some(TurnEvent::Over(stop)) => {
             model.session.agent.end_turn(AgentState::Idle);
@@ -142,6 +169,8 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             checkpoint::after_turn(model);
             model.emit_all(quiet_timer(model));
         }
+        // Its hook is late.
+        Some(TurnEvent::Failed(..)) if model.session.agent.is_closed() => {}
         Some(TurnEvent::Failed(failure, message)) => {
             let is_limit = failure == Failure::UsageLimit;
             let state = if is_limit {
@@ -170,10 +199,21 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             }
         }
         Some(TurnEvent::Unreported) => {
-            model.session.agent.end_turn(AgentState::Idle);
             let is_cut = is_cut_by_us(model);
+            let is_refused = is_at_refusal(model);
+            let shown = (!is_cut).then(|| model.session.end_by_transcript());
+            let shown = shown.flatten().filter(|end| match end {
+                TurnEvent::Failed(..) => !is_refused,
+                _ => true,
+            });
+            if shown.is_some() {
+                on(model, shown);
+                model.session.agent.activity.closed = true;
+                return;
+            }
+            model.session.agent.end_turn(AgentState::Idle);
             // A turn that ends so at this line was no turn: the client has refused the prompt.
-            if !is_cut && is_at_refusal(model) {
+            if !is_cut && is_refused {
                 return on(model, Some(TurnEvent::Refused));
             }
             model.session.agent.count_turn_early();

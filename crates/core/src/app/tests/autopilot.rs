@@ -4,7 +4,7 @@ use crate::{
     api::wire::RunPhase,
     app::{
         autopilot,
-        event::{MadeAgain, PlacesSeen},
+        event::{Closing, MadeAgain, PlacesSeen, TranscriptFacts},
     },
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     lineage::Cause,
@@ -227,6 +227,48 @@ fn the_stop_phrase_ends_the_agent_and_closes_the_record() {
         ),
         "{effects:#?}"
     );
+}
+
+/// The turn of a run ends as the transcript shows, and its hook does not come.
+fn ended_without_hook(message: &str, closing: Closing) -> (Bench, Vec<Effect>) {
+    let mut bench = run(plan());
+    bench.titled("⠂ boat");
+    bench.facts_read(TranscriptFacts {
+        turns: 1,
+        whole: true,
+        said: Some(message.to_owned()),
+        closing: Some(closing),
+        closings: 1,
+        ..TranscriptFacts::default()
+    });
+    bench.titled("✳ boat");
+    let effects = bench.stands();
+    (bench, effects)
+}
+
+#[test]
+fn a_turn_whose_hook_is_lost_ends_as_the_transcript_shows() {
+    let (_, effects) = ended_without_hook("ALL DONE", Closing::Answered);
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
+    let failed = Closing::Failed {
+        word: "rate_limit".to_owned(),
+        message: "You have reached your limit.".to_owned(),
+    };
+    let (mut bench, _) = ended_without_hook("one", failed);
+    assert_eq!(bench.state(), AgentState::Limit);
+    bench.failed(Failure::UsageLimit, "You have reached your limit.");
+    assert_eq!(bench.model.session.agent.turns, 1);
+    // A hook that comes late tells nothing new.
+    let (mut bench, effects) = ended_without_hook("one", Closing::Answered);
+    let is_failure = |event: &&RunEvent| matches!(event, RunEvent::TurnFailed { .. });
+    assert!(!run_events(&effects).iter().any(is_failure), "{effects:#?}");
+    bench.said(OLD, "one");
+    let turns = bench.model.autopilot.as_ref().unwrap().pilot.turns;
+    assert_eq!((turns, bench.model.session.agent.turns), (1, 1));
+    // Once the agent works again, it is the hook of that turn.
+    bench.prompted(OLD, "go on");
+    bench.said(OLD, "two");
+    assert_eq!(bench.model.session.agent.turns, 2);
 }
 
 #[test]

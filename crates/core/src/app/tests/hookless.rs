@@ -212,6 +212,36 @@ fn while_hooks_were_lost_the_transcript_proves_what_was_typed() {
 }
 
 #[test]
+fn a_prompt_whose_hook_is_lost_begins_its_turn_by_the_transcript() {
+    let read = |turns: u64| TranscriptFacts {
+        turns,
+        whole: true,
+        last_prompt: Some("hello".to_owned()),
+        ..TranscriptFacts::default()
+    };
+    let mut bench = Bench::new();
+    bench.facts_read(read(1));
+    bench.shows = false;
+    let call = CallId(1);
+    let control = Control::Say("hello".to_owned());
+    bench.send(Event::ControlAsked { call, control });
+    bench.prompt_box(holds("hello"));
+    bench.titled("⠂ work");
+    assert!(bench.model.session.submission.is_open());
+    bench.facts_read(read(2));
+    assert!(!bench.model.session.submission.is_open());
+    assert_eq!(bench.state(), AgentState::Busy);
+    bench.titled("✳ work");
+    bench.turn_ended(OLD);
+    // The hook was not lost, but late.
+    bench.prompted(OLD, "hello");
+    assert_eq!(
+        (bench.state(), bench.model.session.agent.turns),
+        (AgentState::Idle, 1)
+    );
+}
+
+#[test]
 fn a_turn_whose_end_no_hook_could_report_is_over_by_its_title_with_its_last_words() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
