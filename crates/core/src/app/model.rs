@@ -32,6 +32,7 @@ pub mod reboot;
 pub mod requests;
 pub mod rewinds;
 pub mod run;
+pub mod seen_calls;
 pub mod seen_signals;
 pub mod session;
 pub mod spending;

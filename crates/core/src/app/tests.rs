@@ -64,6 +64,7 @@ mod history;
 mod hookless;
 mod in_place;
 mod input;
+mod lost_hooks;
 mod mouse;
 mod needs;
 mod on_the_fly;

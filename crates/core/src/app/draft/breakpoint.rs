@@ -272,14 +272,7 @@ impl HandoffDraft {
             return Vec::new();
         };
         let printed = format!("{}\n{}", output.stdout, output.stderr);
-        let directory = self.moments.directory_of(call);
-        let shell = Shell {
-            command: Some(command),
-            directory: directory.as_deref(),
-            failed: output.failed,
-        };
-        let outcomes = shell.recognise_runs(&printed);
-        self.take_outcomes(&outcomes, now);
+        let outcomes = self.take_printed(call, output, now);
         let run = test_run::sum_up(&outcomes).map(|total| {
             Observed::Tests(TestRun {
                 by: SeenBy::Shell,
@@ -293,6 +286,25 @@ impl HandoffDraft {
         run.into_iter()
             .chain(commits.map(Observed::Commit))
             .collect()
+    }
+
+    /// Takes in the outcomes of the test runs that a shell command has printed, and returns them.
+    pub(in crate::app) fn take_printed(
+        &mut self,
+        call: &ToolCall,
+        output: &ToolOutput,
+        now: At,
+    ) -> Vec<TestOutcome> {
+        let printed = format!("{}\n{}", output.stdout, output.stderr);
+        let directory = self.moments.directory_of(call);
+        let shell = Shell {
+            command: call.command.as_deref(),
+            directory: directory.as_deref(),
+            failed: output.failed,
+        };
+        let outcomes = shell.recognise_runs(&printed);
+        self.take_outcomes(&outcomes, now);
+        outcomes
     }
 
     /// Takes over the state that was read from git.

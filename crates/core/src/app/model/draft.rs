@@ -28,6 +28,7 @@ use super::{
     progress::hash_of,
     requests::Requests,
     rewinds::{Before, Rewinds},
+    seen_calls::SeenCalls,
     seen_signals::SeenSignals,
     summaries::Summaries,
     todo::TodoList,
@@ -54,6 +55,8 @@ pub struct HandoffDraft {
     pub todo: TodoList,
     /// The signals that were read from each source.
     pub seen_signals: SeenSignals,
+    /// The ended calls that were seen from each source.
+    pub(in crate::app) seen_calls: SeenCalls,
     /// The facts that were preserved before each prompt of the session.
     pub rewinds: Rewinds,
     /// The human's first and latest request.
@@ -108,6 +111,7 @@ impl HandoffDraft {
             commands: Vec::new(),
             todo: TodoList::default(),
             seen_signals: SeenSignals::default(),
+            seen_calls: SeenCalls::default(),
             rewinds: Rewinds::default(),
             requests: Requests::default(),
             work: WorkAtHand::default(),
@@ -302,6 +306,7 @@ impl HandoffDraft {
     pub(in crate::app) fn leave_session(&mut self) {
         self.todo.carry_over();
         self.seen_signals.forget();
+        self.seen_calls = SeenCalls::default();
         self.rewinds.leave_session();
         self.commands.clear();
         self.cleared = None;

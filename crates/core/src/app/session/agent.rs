@@ -69,7 +69,9 @@ pub fn said(model: &mut Model, event: AgentEvent) {
                 model.scratch.at_seam = !model.session.is_in_call();
                 model.session.guard.note_call();
             }
-            tool_finished(model, &call, &output);
+            if model.draft.seen_calls.by_hook(&call) {
+                tool_finished(model, &call, &output);
+            }
         }
         AgentEvent::ToolStarted { call, .. } => {
             model.draft.moments.tool_started(&call);

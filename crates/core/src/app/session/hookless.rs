@@ -1,7 +1,7 @@
 //! An agent whose hooks are silent, or of which some are lost: its title, its screen and its transcript show what it does.
 //!
-//! A new prompt in the transcript begins a turn, and the result of a shell command shows that the command has run, as a hook would
-//! have reported. Everything else is [`activity`](super::activity)'s.
+//! A new prompt in the transcript begins a turn, and the result of a call shows that it has run, as a hook would have reported. What
+//! both report counts once. Everything else is [`activity`](super::activity)'s.
 
 use crate::api::wire::AgentState;
 use pitstop_agent::{ToolCall, ToolOutput};
@@ -9,37 +9,20 @@ use pitstop_base::clock::At;
 
 use crate::app::{
     event::Ran,
-    model::{Model, activity::TitleState, session::Session, submission::SubmissionEvent},
+    model::{
+        Model, activity::TitleState, seen_calls::ShownCall, session::Session,
+        submission::SubmissionEvent,
+    },
     reboot::submit,
     session::turn::{self, TurnEvent},
 };
 
-/// Takes in a transcript that has grown from so many turns, and the commands that have run.
+/// Takes in a transcript that has grown from so many turns, and the calls that have ended.
 pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
-    let hookless = model.session.is_hookless();
-    let missed = |one: &Ran| hookless && one.tool.is_none();
-    for Ran {
-        command,
-        directory,
-        output,
-        failed,
-        ..
-    } in ran.into_iter().filter(missed)
-    {
-        let call = ToolCall {
-            name: "Bash".to_owned(),
-            command: Some(command),
-            directory,
-            ..ToolCall::default()
-        };
-        let output = ToolOutput {
-            stdout: output,
-            failed,
-            ..ToolOutput::default()
-        };
-        model.draft.moments.tool_started(&call);
-        turn::tool_finished(model, &call, &output);
+    for one in ran {
+        take_ran(model, one);
     }
+    let hookless = model.session.is_hookless();
     // The first turns that are read may be those of a session that is resumed.
     if turns_before > 0 && model.session.transcript.turns > turns_before {
         // A hook would have proven the same.
@@ -61,6 +44,41 @@ pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
     );
     if hookless && open {
         model.session.look_again(&mut model.scratch.effects);
+    }
+}
+
+/// Takes in an ended call that no hook has reported. Hooks report no command of the human's.
+fn take_ran(model: &mut Model, ran: Ran) {
+    let shown = match &ran.call {
+        Some(call) => model.draft.seen_calls.by_transcript(call),
+        None if model.session.is_hookless() => ShownCall::New,
+        None => ShownCall::Known,
+    };
+    let is_shell = ran.tool.is_none();
+    let call = ToolCall {
+        id: ran.call,
+        name: ran.tool.unwrap_or_else(|| "Bash".to_owned()),
+        command: is_shell.then_some(ran.command),
+        directory: ran.directory,
+        file: ran.file,
+        ..ToolCall::default()
+    };
+    let output = ToolOutput {
+        stdout: ran.output,
+        failed: ran.failed,
+        ..ToolOutput::default()
+    };
+    match shown {
+        ShownCall::New => {
+            model.draft.moments.tool_started(&call);
+            turn::tool_finished(model, &call, &output);
+        }
+        // The outcome of its tests is newer than what came later.
+        ShownCall::Overtaken if is_shell => {
+            model.draft.moments.tool_started(&call);
+            model.draft.take_printed(&call, &output, model.now);
+        }
+        ShownCall::Overtaken | ShownCall::Known => {}
     }
 }
 
