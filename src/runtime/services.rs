@@ -323,7 +323,7 @@ impl Shell {
     /// Schedules the reading of watched files that have changed.
     pub(super) fn changed(&mut self, changes: &Changes) {
         let transcript = self.services.transcript.as_deref();
-        if transcript.is_some_and(|path| changes.include(path)) {
+        if transcript.is_some_and(|path| changes.concern(path)) {
             self.transcript_grown();
         }
         let head_log = self.services.head_log.as_deref();
@@ -344,11 +344,10 @@ impl Shell {
         }
     }
 
-    /// Has the transcript read on. A client that is new here makes the directory long after it has named the file, so it is
-    /// watched at the first event after it exists.
+    /// Has the transcript read on. A client that is new here makes the directory long after it has named the file.
     pub(super) fn transcript_grown(&mut self) {
         if let Some(path) = &self.services.transcript {
-            self.services.watcher.watch_beside(path);
+            self.services.watcher.watch_towards(path);
             self.services.follower.send(FollowCommand::Grown);
         }
     }

@@ -40,6 +40,11 @@ impl Changes {
         }
     }
 
+    /// Reports whether this path, or a directory that it is in, may have changed.
+    pub fn concern(&self, path: &Path) -> bool {
+        path.ancestors().any(|one| self.include(one))
+    }
+
     fn add(&mut self, event: notify::Event) {
         if event.need_rescan() {
             *self = Self::Any;
@@ -89,6 +94,8 @@ pub struct Watcher {
     /// watches is reached, a network file system), and hooks remain the sign to read again.
     notices: OnceCell<Option<RecommendedWatcher>>,
     directories: BTreeSet<PathBuf>,
+    /// The one among them that is watched only until the directory of a file is made below it.
+    above: Option<PathBuf>,
     gathered: Arc<Gathered>,
 }
 
@@ -110,35 +117,76 @@ impl Watcher {
         self.gathered.take()
     }
 
-    /// Watches the directory of a file.
+    /// Watches the directory of a file. One that is not there may come into being later: the next call tries again.
     pub fn watch_beside(&mut self, file: &Path) {
+        if let Some(directory) = file.parent() {
+            self.above.take_if(|above| above == directory);
+            self.watch(directory);
+        }
+    }
+
+    /// Watches the directory of a file, or the nearest one above that is there: the next call goes on from that, once the change
+    /// of a directory [concerns](Changes::concern) the file.
+    pub fn watch_towards(&mut self, file: &Path) {
         let Some(directory) = file.parent() else {
             return;
         };
+        if self.above.is_none() && self.directories.contains(directory) {
+            return;
+        }
+        let above = self.above.take();
+        let mut own = self.directories.clone();
+        own.retain(|one| Some(one) != above.as_ref());
+        let (mut nearest, mut found) = (None, self.nearest(directory));
+        // What was made just before its parent was watched gives no notice.
+        while found != nearest && found != Some(directory) {
+            nearest = found;
+            found = self.nearest(directory);
+        }
+        let mut passed = self.directories.clone();
+        passed.retain(|one| !own.contains(one) && Some(one.as_path()) != found);
+        for one in passed {
+            self.unwatch(&one);
+        }
+        let above = found.filter(|found| *found != directory && !own.contains(*found));
+        self.above = above.map(Path::to_owned);
+    }
+
+    fn nearest<'a>(&mut self, directory: &'a Path) -> Option<&'a Path> {
+        directory.ancestors().find(|one| self.watch(one))
+    }
+
+    /// Watches a directory; returns whether it is watched.
+    fn watch(&mut self, directory: &Path) -> bool {
         self.notices
             .get_or_init(|| start(Arc::clone(&self.gathered)));
         let Some(Some(watcher)) = self.notices.get_mut() else {
-            return;
+            return false;
         };
         if self.directories.contains(directory) {
-            return;
+            return true;
         }
         match watcher.watch(directory, RecursiveMode::NonRecursive) {
-            Ok(()) => {
-                self.directories.insert(directory.to_owned());
+            Ok(()) => self.directories.insert(directory.to_owned()),
+            Err(error) => {
+                tracing::debug!(%error, directory = %directory.display(), "not watched");
+                false
             }
-            // It may come into being later: the next call tries again.
-            Err(error) => tracing::debug!(%error, directory = %directory.display(), "not watched"),
         }
     }
 
     /// Stops watching the directory of a file.
     pub fn forget_beside(&mut self, file: &Path) {
-        let (Some(directory), Some(Some(watcher))) = (file.parent(), self.notices.get_mut()) else {
-            return;
-        };
-        if self.directories.remove(directory) {
-            // It is gone, then.
+        if let Some(directory) = file.parent() {
+            self.unwatch(directory);
+        }
+    }
+
+    fn unwatch(&mut self, directory: &Path) {
+        if self.directories.remove(directory)
+            && let Some(Some(watcher)) = self.notices.get_mut()
+        {
+            // A directory that is gone is not watched.
             let _ = watcher.unwatch(directory);
         }
     }
@@ -146,6 +194,8 @@ impl Watcher {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use notify::{
         Event, EventKind,
         event::{AccessKind, Flag, ModifyKind},
@@ -199,6 +249,32 @@ mod tests {
             .gathered
             .add(Event::new(EventKind::Other).set_flag(Flag::Rescan));
         assert_eq!(now(&watcher), Some(Changes::Any));
+    }
+
+    #[test]
+    fn a_file_whose_directory_is_made_later_is_seen_from_its_first_byte() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("projects/a/t.jsonl");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        let mut watcher = Watcher::default();
+        watcher.watch_towards(&file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "{}").unwrap();
+        runtime.unwrap().block_on(async {
+            let mut seen = async || {
+                let changes = tokio::time::timeout(Duration::from_secs(20), watcher.changes());
+                let concerns = changes.await.unwrap().concern(&file);
+                watcher.watch_towards(&file);
+                concerns
+            };
+            while !seen().await {}
+            std::fs::write(&file, "{}{}").unwrap();
+            while !seen().await {}
+        });
+        let only = BTreeSet::from([file.parent().unwrap().to_owned()]);
+        assert_eq!((watcher.directories, watcher.above), (only, None));
     }
 
     #[test]

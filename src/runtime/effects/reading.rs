@@ -139,7 +139,7 @@ impl Shell {
         if let Some(old) = self.services.transcript.replace(path.clone()) {
             self.services.watcher.forget_beside(&old);
         }
-        self.services.watcher.watch_beside(&path);
+        self.services.watcher.watch_towards(&path);
         // In the session that was started, everything is new that did not exist at the start or that had not been read; in another
         // one to which the agent turns, everything from now on.
         let history = match self.services.begun {
