@@ -1,7 +1,8 @@
 //! `pitstop hook EVENT [--observe FILE]`: reports to the supervisor that a hook of the hosted agent fired.
 //!
 //! It runs inside the agent's turn, many times a minute, so it has no effect on the agent: it prints nothing, exits 0, is
-//! done in 300 ms whatever happens, and reads no configuration. There are two exceptions. The event that the supervisor can
+//! done in 300 ms whatever the supervisor does, and reads no configuration. Only an agent that is itself slow to write the payload
+//! is waited for longer. There are two exceptions. The event that the supervisor can
 //! refuse: its refusal is printed (see `refuse`), and may take 2 s. And the permission, which a person may answer from afar while the
 //! dialog is open: their answer is printed (see `decide`). Every error is silent: with the supervisor gone the
 //! agent continues undisturbed. `main` comes here before it parses arguments or starts a runtime.
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use pitstop_agent::claude::PERMISSION_SECONDS;
@@ -37,7 +39,11 @@ const REFUSAL_BUDGET: Duration = Duration::from_secs(2);
 const PERMISSION_BUDGET: Duration = Duration::from_secs(PERMISSION_SECONDS);
 
 /// The time that standard input may take: some callers never close it.
-const INPUT_TIME: Duration = Duration::from_millis(250);
+pub(super) const INPUT_TIME: Duration = Duration::from_millis(250);
+
+/// The time that a payload may take that is not whole by then: on a busy machine the agent may write it a second after it has
+/// started the command. The agent waits for five seconds.
+const LATE_INPUT_TIME: Duration = Duration::from_secs(2);
 
 /// The most bytes of standard input that are passed on: as many as the server takes.
 const INPUT_LIMIT: usize = 1024 * 1024;
@@ -58,7 +64,8 @@ pub(super) fn run_quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
 fn post_event(args: &[OsString], began: Instant) -> Option<()> {
     // The input is read to its end even if it is not wanted: a caller that cannot finish writing would
     // show the user a broken pipe.
-    let body = read_input(began);
+    let body = read_input(std::io::stdin(), began, LATE_INPUT_TIME);
+    let late = began.elapsed().saturating_sub(INPUT_TIME);
     let (event, observe) = parse(args);
     let event = event?;
     let client = ApiClient::from_file(&observe_file(observe)?).ok()?;
@@ -69,7 +76,11 @@ fn post_event(args: &[OsString], began: Instant) -> Option<()> {
         _ => BUDGET,
     };
     let answer = client
-        .post(&format!("/hooks/claude/{event}"), &body, began + budget)
+        .post(
+            &format!("/hooks/claude/{event}"),
+            &body,
+            began + late + budget,
+        )
         .ok()?;
     match event {
         wire::REFUSABLE_EVENT if answer.status == 200 => print_refusal(&answer.body),
@@ -138,12 +149,12 @@ pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
         .or_else(|| secrets_file_here("observe").ok())
 }
 
-/// Reads standard input up to the limits of time and size; bytes beyond the size limit are read and
-/// dropped.
-pub(super) fn read_input(began: Instant) -> Vec<u8> {
+/// Reads the input up to the limits of time and size: `INPUT_TIME`, or `most` where there is no whole payload by then. Bytes beyond
+/// the size limit are read and dropped.
+pub(super) fn read_input(stdin: impl AsFd, began: Instant, most: Duration) -> Vec<u8> {
+    let is_whole = |bytes: &[u8]| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
     // The time is counted from the start and not from the last byte: slow input must leave time for the post.
-    let last = began + INPUT_TIME;
-    let stdin = std::io::stdin();
+    let mut last = began + INPUT_TIME;
     let mut bytes = Vec::new();
     let mut chunk = vec![0_u8; 64 * 1024];
     loop {
@@ -153,16 +164,23 @@ pub(super) fn read_input(began: Instant) -> Vec<u8> {
         };
         let mut ready = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
         match poll(&mut ready, Some(&timeout)) {
+            Ok(0) if last < began + most && !is_whole(&bytes) => {
+                last = began + most;
+                continue;
+            }
             Ok(0) => return bytes,
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(_) => return bytes,
         }
-        match rustix::io::read(stdin.as_fd(), &mut chunk) {
+        match rustix::io::read(&stdin, &mut chunk) {
             Ok(0) => return bytes,
             Ok(count) => {
                 let room = INPUT_LIMIT - bytes.len();
                 bytes.extend_from_slice(&chunk[..count.min(room)]);
+                if last > began + INPUT_TIME && is_whole(&bytes) {
+                    return bytes;
+                }
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
             Err(_) => return bytes,
@@ -191,6 +209,24 @@ mod tests {
         }
         assert_eq!(parse(&args(&["Stop"])), (Some("Stop"), None));
         assert_eq!(parse(&args(&["Stop", "--observe"])), (Some("Stop"), None));
+    }
+
+    #[test]
+    fn a_payload_that_is_written_late_is_waited_for_and_one_without_an_end_is_not() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let written = std::thread::spawn(move || {
+            std::thread::sleep(2 * INPUT_TIME);
+            writer.write_all(b"{\"a\": 1}").unwrap();
+            writer
+        });
+        let most = Duration::from_secs(20);
+        assert_eq!(read_input(&reader, Instant::now(), INPUT_TIME), b"");
+        let began = Instant::now();
+        assert_eq!(read_input(&reader, began, most), b"{\"a\": 1}");
+        let mut writer = written.join().unwrap();
+        writer.write_all(b"{}").unwrap();
+        assert_eq!(read_input(&reader, Instant::now(), most), b"{}");
+        assert!(began.elapsed() < most / 2);
     }
 
     #[test]

@@ -47,7 +47,10 @@ pub fn run(args: &[OsString]) -> i32 {
 
 fn line(args: &[OsString]) -> Option<Vec<u8>> {
     let began = Instant::now();
-    let (deadline, body) = (began + hook::BUDGET, hook::read_input(began));
+    let (deadline, body) = (
+        began + hook::BUDGET,
+        hook::read_input(std::io::stdin(), began, hook::INPUT_TIME),
+    );
     let (_, observe) = hook::parse(args);
     let client = hook::observe_file(observe).and_then(|file| ApiClient::from_file(&file).ok());
     let Some(client) = client else {
