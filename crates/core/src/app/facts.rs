@@ -30,12 +30,6 @@ use crate::app::{
     },
 };
 
-/// Reports whether the window is so full that a client without auto-compaction takes no prompt.
-pub(in crate::app) fn is_at_refusal(model: &Model) -> bool {
-    let figure = model.session.guard.figure(model.now);
-    figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
-}
-
 /// Returns what the agent waits for, or the reason that nothing is known, in words.
 #[must_use]
 pub fn agent_reason(model: &Model) -> Option<String> {

@@ -86,6 +86,8 @@ pub(in crate::app) struct ReportedStop {
 pub struct Activity {
     /// True if a turn is open.
     pub(in crate::app) turn: bool,
+    /// The time of the last hook of a turn that neither title nor bridge have shown to run.
+    pub(in crate::app) unseen: Option<At>,
     /// True if title and prompt box have ended the previous turn, whose hook may still come.
     pub(in crate::app) hook_due: bool,
     /// The number of ends of turns that the transcript had shown when the turn began.

@@ -18,7 +18,8 @@
 //! A Stop hook alone does not end a turn: another Stop hook, the user's or a loop's, may send the agent on. The turn is over once
 //! no source reports that it runs (`Session::stop_reported`).
 //!
-//! Signs must last for a while before they are believed. Unknown is never a safe moment. Without hooks (`hookless`) a title that
+//! Signs must last for a while before they are believed, and a calm title for longer where nothing has shown yet that the turn runs:
+//! a busy client calls the hook of a prompt long before it draws. Unknown is never a safe moment. Without hooks (`hookless`) a title that
 //! spins begins a turn, and the transcript shows whether a call is open. Where the bridge is in force its report on turn and dialog
 //! counts before the signs (`signs`).
 
@@ -44,6 +45,10 @@ const ANSWERED: Duration = Duration::from_millis(300);
 /// The time that a question may take to be drawn. One that never takes the prompt box's place was answered by a hook of the user's,
 /// or is not asked in this pane.
 pub(in crate::app) const DRAWN_WITHIN: Duration = Duration::from_secs(3);
+
+/// The time that a client may take to show that a turn runs, after each hook that it has called in it: on a busy machine that is
+/// seconds.
+pub(in crate::app) const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The number of open calls that are remembered: more than a client runs side by side.
 const MAX_CALLS: usize = 256;
@@ -92,6 +97,14 @@ impl AgentView {
         }
     }
 
+    /// Notes that a hook has come.
+    pub(in crate::app) const fn hook_seen(&mut self, now: At) {
+        self.hooked = true;
+        if let Some(last) = &mut self.activity.unseen {
+            *last = now;
+        }
+    }
+
     /// Begins a turn.
     pub(in crate::app) fn begin_turn(&mut self) {
         self.activity.hook_due = false;
@@ -105,6 +118,7 @@ impl AgentView {
 
     fn change_turn(&mut self, runs: bool, state: AgentState) {
         self.activity.turn = runs;
+        self.activity.unseen = None;
         self.activity.stop = None;
         self.activity.closed = false;
         self.activity.calls.clear();

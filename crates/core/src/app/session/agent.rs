@@ -47,7 +47,9 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         model.session.agent.end_turn(AgentState::Idle);
     }
     // A client whose hooks are switched off may show its status line all the same.
-    model.session.agent.hooked |= !matches!(event, AgentEvent::StatusLine(_));
+    if !matches!(event, AgentEvent::StatusLine(_)) {
+        model.session.agent.hook_seen(model.now);
+    }
     model.reboot.on(AttemptEvent::SessionSeen);
     reboot::on(model, ReplaceEvent::HookSeen(&event));
     match event {
@@ -201,6 +203,8 @@ pub fn title_changed(model: &mut Model, title: String) {
     }
     model.session.agent.listing = listing;
     let title = TitleState::of(&model.session.title);
+    let activity = &mut model.session.agent.activity;
+    activity.unseen.take_if(|_| title != Some(TitleState::Calm));
     if std::mem::replace(&mut model.session.agent.activity.title, title) != title {
         let end = model.session.settle_stop();
         turn::on(model, end);

@@ -187,6 +187,7 @@ fn take_fact(model: &mut Model, fact: Fact) {
         }
         Fact::TurnStarted { .. } => {
             reported.turn = Some(true);
+            model.session.agent.activity.unseen = None;
             model.session.agent.turn_started();
         }
         Fact::TurnEnded { reason, .. } => {

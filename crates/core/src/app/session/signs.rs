@@ -22,7 +22,7 @@ use crate::app::{
         session::Session,
     },
     session::{
-        activity::DRAWN_WITHIN,
+        activity::{DRAWN_WITHIN, SHOWN_WITHIN},
         turn::{self, TurnEvent},
     },
 };
@@ -39,7 +39,7 @@ pub fn judge(model: &mut Model, epoch: u64) {
     if session.agent.activity.question.is_some() {
         return session.judge_question(model.now, effects);
     }
-    let seen = session.judge_turn(model.autopilot.is_some(), model.now);
+    let seen = session.judge_turn(model.autopilot.is_some(), model.now, effects);
     turn::on(model, seen);
     if model.session.is_dialog_unknown() {
         model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
@@ -61,8 +61,13 @@ impl Session {
     }
 
     /// Sets the state by title and prompt box, where no question is known. Returns what they show of a turn.
-    fn judge_turn(&mut self, is_run: bool, now: At) -> Option<TurnEvent> {
-        let hookless = self.is_hookless();
+    fn judge_turn(
+        &mut self,
+        is_run: bool,
+        now: At,
+        effects: &mut Vec<Effect>,
+    ) -> Option<TurnEvent> {
+        let (hookless, unseen) = (self.is_hookless(), self.is_unseen(now));
         let agent = &mut self.agent;
         let activity = &agent.activity;
         let (title, present) = (activity.title, agent.prompt_box.is_present());
@@ -86,6 +91,10 @@ impl Session {
             _ if activity.turn && (hidden || calm && calls > 0 && (hookless || !present)) => {
                 AgentState::Unknown
             }
+            _ if activity.turn && calm && !runs && unseen => {
+                self.look_in(SHOWN_WITHIN, effects);
+                return None;
+            }
             _ if activity.turn && calm && !runs => return Some(self.end_by_signs()),
             _ if activity.turn => AgentState::Busy,
             _ if spins && hookless => return self.begin_seen_turn(now),
@@ -99,6 +108,18 @@ impl Session {
         };
         agent.set_state(state);
         None
+    }
+
+    /// Reports whether the turn has begun so lately that its client may not have shown it yet.
+    fn is_unseen(&self, now: At) -> bool {
+        let began = self.agent.activity.unseen;
+        began.is_some_and(|began| now.since(began) < SHOWN_WITHIN) && !self.is_at_refusal(now)
+    }
+
+    /// Reports whether the window is so full that a client without auto-compaction takes no prompt.
+    pub(in crate::app) fn is_at_refusal(&self, now: At) -> bool {
+        let figure = self.guard.figure(now);
+        figure.is_some_and(|figure| figure.used >= figure.lines.refusal())
     }
 
     /// Returns the end of a turn that is over, though no hook may have reported it.

@@ -15,7 +15,7 @@ use crate::app::{
     },
     effect::Effect,
     event::{Closing, TimerId},
-    facts::{is_at_refusal, is_cut_by_us, is_last, is_typing},
+    facts::{is_cut_by_us, is_last, is_typing},
     model::{
         Model,
         activity::{ReportedStop, TitleState},
@@ -33,7 +33,12 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     // The bridge's last report is of the turn before: its report on this one may come later.
     let reported = &mut model.session.agent.bridge.reported.turn;
     reported.take_if(|runs| !*runs);
-    on(model, (!is_begun).then_some(TurnEvent::Prompted));
+    if !is_begun {
+        on(model, Some(TurnEvent::Prompted));
+        let activity = &mut model.session.agent.activity;
+        let is_calm = activity.title == Some(TitleState::Calm);
+        activity.unseen = is_calm.then_some(model.now);
+    }
     model.draft.prompt_hooked();
     let warmup = model.config.reboot.warmup_prompt.as_deref();
     model.draft.prompted(prompt, warmup, model.now);
@@ -41,7 +46,7 @@ pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
     model.session.look_again(&mut model.scratch.effects);
     // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
     // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
-    if model.session.agent.holds_compaction && is_at_refusal(model) {
+    if model.session.agent.holds_compaction && model.session.is_at_refusal(model.now) {
         on(model, Some(TurnEvent::Refused));
     }
 }
@@ -200,7 +205,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
         }
         Some(TurnEvent::Unreported) => {
             let is_cut = is_cut_by_us(model);
-            let is_refused = is_at_refusal(model);
+            let is_refused = model.session.is_at_refusal(model.now);
             let shown = (!is_cut).then(|| model.session.end_by_transcript());
             let shown = shown.flatten().filter(|end| match end {
                 TurnEvent::Failed(..) => !is_refused,

@@ -9,7 +9,7 @@ use crate::{
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     lineage::Cause,
 };
-use pitstop_agent::{Failure, PermissionRequest, RateLimit, StatusLine, claude};
+use pitstop_agent::{Failure, PermissionRequest, RateLimit, StatusLine, ToolCall, claude};
 use pitstop_transcript::usage::Usage;
 
 use super::*;
@@ -269,6 +269,37 @@ fn a_turn_whose_hook_is_lost_ends_as_the_transcript_shows() {
     bench.prompted(OLD, "go on");
     bench.said(OLD, "two");
     assert_eq!(bench.model.session.agent.turns, 2);
+}
+
+#[test]
+fn a_turn_that_a_busy_client_does_not_show_yet_has_not_ended() {
+    let mut bench = run(plan());
+    bench.titled("✳ boat");
+    bench.facts_read(TranscriptFacts {
+        turns: 1,
+        whole: true,
+        closing: Some(Closing::Answered),
+        closings: 1,
+        ..TranscriptFacts::default()
+    });
+    bench.said(OLD, "one");
+    bench.prompted(OLD, "go on");
+    for _ in 0..4 {
+        let effects = bench.stands();
+        assert_eq!(run_events(&effects), [] as [&RunEvent; 0]);
+        assert_eq!(bench.state(), AgentState::Busy);
+        bench.send(Event::Agent(AgentEvent::ToolStarted {
+            session: session(OLD),
+            call: ToolCall::default(),
+        }));
+    }
+    // It never shows: it was stopped at once, and the answer in the transcript is of the turn before.
+    bench.wait(Duration::from_secs(10));
+    let effects = bench.stands();
+    assert!(
+        matches!(run_events(&effects)[..], [RunEvent::TurnFailed { .. }, ..]),
+        "{effects:#?}"
+    );
 }
 
 #[test]
