@@ -86,6 +86,10 @@ pub(in crate::app) struct ReportedStop {
 pub struct Activity {
     /// True if a turn is open.
     pub(in crate::app) turn: bool,
+    /// True if the hook of a tool has opened the turn again that was over: it may have come late.
+    pub(in crate::app) reopened: bool,
+    /// A hash of the last words of the turn that has ended.
+    pub(in crate::app) last_words: Option<u64>,
     /// The time of the last hook of a turn that neither title nor bridge have shown to run.
     pub(in crate::app) unseen: Option<At>,
     /// True if title and prompt box have ended the previous turn, whose hook may still come.

@@ -111,7 +111,7 @@ fn part_only_looks(part: &str) -> bool {
     }
 }
 
-pub(super) fn hash_of(value: &impl std::hash::Hash) -> u64 {
+pub(in crate::app) fn hash_of(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

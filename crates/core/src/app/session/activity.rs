@@ -119,6 +119,7 @@ impl AgentView {
     fn change_turn(&mut self, runs: bool, state: AgentState) {
         self.activity.turn = runs;
         self.activity.unseen = None;
+        self.activity.reopened = false;
         self.activity.stop = None;
         self.activity.closed = false;
         self.activity.calls.clear();
@@ -149,6 +150,7 @@ impl AgentView {
     /// Notes that a tool of the main turn is about to run.
     pub(in crate::app) fn begin_call(&mut self, call: &ToolCall) {
         let activity = &mut self.activity;
+        activity.reopened |= !activity.turn;
         activity.turn = true;
         activity.stop = None;
         if let Some(id) = &call.id
@@ -167,6 +169,7 @@ impl Session {
     pub(in crate::app) fn end_call(&mut self, call: &ToolCall, effects: &mut Vec<Effect>) {
         let activity = &mut self.agent.activity;
         let was_over = !std::mem::replace(&mut activity.turn, true);
+        activity.reopened |= was_over;
         activity.stop = None;
         if let Some(id) = &call.id {
             activity.calls.remove(id);

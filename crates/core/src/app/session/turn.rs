@@ -19,6 +19,7 @@ use crate::app::{
     model::{
         Model,
         activity::{ReportedStop, TitleState},
+        progress::hash_of,
         session::Session,
         submission::SubmissionEvent,
     },
@@ -116,11 +117,15 @@ impl Session {
 
     /// Returns the end of the turn whose hook is lost, or late, if the transcript shows that it has ended.
     fn end_by_transcript(&self) -> Option<TurnEvent> {
-        let is_newer = self.transcript.closings > self.agent.activity.closings;
-        let closing = self.transcript.closing.clone().filter(|_| is_newer)?;
+        let (agent, transcript) = (&self.agent, &self.transcript);
+        // A turn that was opened again by a late hook has ended already, with these words.
+        let words = agent.last_message.as_ref().map(hash_of);
+        let is_known = agent.activity.reopened && words == agent.activity.last_words;
+        let is_newer = transcript.closings > agent.activity.closings && !is_known;
+        let closing = transcript.closing.clone().filter(|_| is_newer)?;
         Some(match closing {
             Closing::Answered => TurnEvent::Over(ReportedStop {
-                message: self.agent.last_message.clone(),
+                message: agent.last_message.clone(),
                 background: Background::default(),
             }),
             Closing::Failed { word, message } => {
@@ -160,6 +165,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             model.session.agent.end_turn(AgentState::Idle);
             model.session.agent.count_turn();
             model.session.agent.background = stop.background;
+            model.session.agent.activity.last_words = stop.message.as_ref().map(hash_of);
             model.emit(Effect::ReadGit);
             model
                 .session
@@ -203,31 +209,37 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
                 reboot::on(model, RebootEvent::ContextLimit);
             }
         }
-        Some(TurnEvent::Unreported) => {
-            let is_cut = is_cut_by_us(model);
-            let is_refused = model.session.is_at_refusal(model.now);
-            let shown = (!is_cut).then(|| model.session.end_by_transcript());
-            let shown = shown.flatten().filter(|end| match end {
-                TurnEvent::Failed(..) => !is_refused,
-                _ => true,
-            });
-            if shown.is_some() {
-                on(model, shown);
-                model.session.agent.activity.closed = true;
-                return;
-            }
-            model.session.agent.end_turn(AgentState::Idle);
-            // A turn that ends so at this line was no turn: the client has refused the prompt.
-            if !is_cut && is_refused {
-                return on(model, Some(TurnEvent::Refused));
-            }
-            model.session.agent.count_turn_early();
-            if !is_cut {
-                // A person has stopped it, or its hook is lost, or late on a busy machine.
-                let word = "it ended without a word";
-                autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
-            }
-        }
+        Some(TurnEvent::Unreported) => end_unreported(model),
+    }
+}
+
+/// Ends a turn that no hook has reported as over.
+fn end_unreported(model: &mut Model) {
+    let is_cut = is_cut_by_us(model);
+    let is_refused = model.session.is_at_refusal(model.now);
+    let shown = (!is_cut).then(|| model.session.end_by_transcript());
+    let shown = shown.flatten().filter(|end| match end {
+        TurnEvent::Failed(..) => !is_refused,
+        _ => true,
+    });
+    if shown.is_some() {
+        on(model, shown);
+        model.session.agent.activity.closed = true;
+        return;
+    }
+    let is_late = model.session.agent.activity.reopened;
+    model.session.agent.end_turn(AgentState::Idle);
+    // A turn that ends so at this line was no turn: the client has refused the prompt.
+    if !is_cut && is_refused {
+        return on(model, Some(TurnEvent::Refused));
+    }
+    if is_cut || !is_late {
+        model.session.agent.count_turn_early();
+    }
+    if !is_cut && !is_late {
+        // A person has stopped it, or its hook is lost, or late on a busy machine.
+        let word = "it ended without a word";
+        autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
     }
 }
 

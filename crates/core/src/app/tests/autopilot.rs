@@ -9,7 +9,9 @@ use crate::{
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     lineage::Cause,
 };
-use pitstop_agent::{Failure, PermissionRequest, RateLimit, StatusLine, ToolCall, claude};
+use pitstop_agent::{
+    Failure, PermissionRequest, RateLimit, StatusLine, ToolCall, ToolOutput, claude,
+};
 use pitstop_transcript::usage::Usage;
 
 use super::*;
@@ -300,6 +302,35 @@ fn a_turn_that_a_busy_client_does_not_show_yet_has_not_ended() {
         matches!(run_events(&effects)[..], [RunEvent::TurnFailed { .. }, ..]),
         "{effects:#?}"
     );
+}
+
+#[test]
+fn the_hook_of_a_tool_that_comes_behind_that_of_its_turn_ends_no_turn_again() {
+    for closings in [0, 1] {
+        let mut bench = run(plan());
+        bench.titled("✳ boat");
+        bench.said(OLD, "one");
+        let turns = bench.model.session.agent.turns;
+        bench.send(Event::Agent(AgentEvent::ToolFinished {
+            session: session(OLD),
+            call: ToolCall::default(),
+            output: ToolOutput::default(),
+        }));
+        bench.facts_read(TranscriptFacts {
+            turns: 1,
+            whole: true,
+            said: Some("one".to_owned()),
+            closing: (closings > 0).then_some(Closing::Answered),
+            closings,
+            ..TranscriptFacts::default()
+        });
+        let effects = bench.stands();
+        assert_eq!(run_events(&effects), [] as [&RunEvent; 0]);
+        assert_eq!(bench.state(), AgentState::Idle);
+        assert_eq!((turns, bench.model.session.agent.turns), (1, 1));
+        let run = bench.model.autopilot.as_ref().unwrap();
+        assert_eq!(run.pilot.turns, 1, "{closings}");
+    }
 }
 
 #[test]
