@@ -256,8 +256,9 @@ pub(super) fn apply_interventions(model: &mut Model) {
 
 /// Returns the trip of a run in which reboots do not help, as the reboot's own breaker found, with its cause.
 fn thrash(model: &Model, why: String) -> Trip {
-    let figure = model.session.guard.figure(model.now);
-    let line = figure.map_or(Tokens(0), |figure| figure.lines.at(Threshold::Compact));
+    // The next session may have begun, and have no figure yet: the line is that of its window.
+    let lines = model.session.guard.assess(Tokens(0)).lines;
+    let line = lines.at(Threshold::Compact);
     let forecast = model.session.guard.forecast();
     let turns: Vec<_> = forecast.turns().map(|turn| turn.used.0).collect();
     let growth = turns.iter().zip(turns.iter().skip(1));

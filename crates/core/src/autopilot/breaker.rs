@@ -4,6 +4,7 @@ use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
 
+use pitstop_base::format;
 use pitstop_transcript::{Tokens, words::on_one_line};
 
 /// The number of failing commands that are remembered: an agent that runs more between two tries does not repeat itself.
@@ -64,8 +65,9 @@ impl Thrash {
         growth: Option<Tokens>,
         line: Tokens,
     ) -> Self {
+        // Nothing is a share of a line that is not known.
         let share = |tokens: Tokens, percent: u64| {
-            tokens.0.saturating_mul(100) >= line.0.saturating_mul(percent)
+            tokens.0 > 0 && tokens.0.saturating_mul(100) >= line.0.saturating_mul(percent)
         };
         let handoff = handoff.unwrap_or_default();
         // The first figure of a session is taken when its first answer is there: with the handoff in it.
@@ -85,23 +87,23 @@ impl Thrash {
 
 impl fmt::Display for Thrash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let k = |tokens: &Tokens| tokens.0 / 1000;
+        let k = |tokens: &Tokens| format::thousands(tokens.0);
         match self {
             Self::BaseLoad { base, line } => write!(
                 f,
-                "the base load is too high: a fresh session begins with {}k of {}k tokens (tools, MCP servers, instructions)",
+                "the base load is too high: a fresh session begins with {} of {} tokens (tools, MCP servers, instructions)",
                 k(base),
                 k(line)
             ),
             Self::Handoff { handoff, line } => write!(
                 f,
-                "the handoff is re-injected too large: {}k of {}k tokens (max_state_size, include_files)",
+                "the handoff is re-injected too large: {} of {} tokens (max_state_size, include_files)",
                 k(handoff),
                 k(line)
             ),
             Self::OneTurn { growth, line } => write!(
                 f,
-                "one giant output: a single turn brought {}k of {}k tokens",
+                "one giant output: a single turn brought {} of {} tokens",
                 k(growth),
                 k(line)
             ),
@@ -498,6 +500,8 @@ mod tests {
         assert!(matches!(cause(k(30), k(3), k(90)), Thrash::OneTurn { .. }));
         assert_eq!(cause(k(30), k(3), k(20)), Thrash::Quick);
         assert_eq!(cause(None, None, None), Thrash::Quick);
+        let unknown = Thrash::of(None, Some(Tokens(0)), None, Tokens(0));
+        assert_eq!(unknown, Thrash::Quick);
         let words = cause(k(110), k(10), k(5)).to_string();
         assert!(words.contains("100k of 150k"), "{words}");
     }
