@@ -161,6 +161,8 @@ impl From<IterationRecord> for Iteration {
             end_reason: record.end_reason,
             signal: record.signal,
             in_turn: record.in_turn,
+            cause: record.cause,
+            cost_usd: record.cost,
             tokens: record.tokens.totals,
             tokens_at_birth: record.tokens.at_start,
             tokens_at_end: record.tokens.at_end,
@@ -205,4 +207,26 @@ fn in_millionths(dollars: f64) -> f64 {
 /// Never for a record of this program: their keys are text and no value refuses to serialize.
 pub fn json(record: &impl Serialize) -> serde_json::Value {
     serde_json::to_value(record).expect("plain records with text keys always become JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_iteration_that_is_read_from_the_record_has_what_the_record_holds() {
+        let whole = Iteration {
+            cost_usd: Some(1.25),
+            cause: Some(Cause::Threshold),
+            signal: Some("TERM".to_owned()),
+            in_turn: true,
+            turns: Some(3),
+            compactions: 2,
+            tokens_at_birth: Some(Tokens(9)),
+            summary: Some("built a boat".to_owned()),
+            ..Iteration::born(IterationId::FIRST, DateTime::UNIX_EPOCH)
+        };
+        let read = Iteration::from(IterationRecord::from(&whole));
+        assert_eq!(read, whole);
+    }
 }
