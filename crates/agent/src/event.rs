@@ -288,14 +288,18 @@ pub struct ToolOutput {
 /// The kind of failure that ended a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A usage or rate limit holds.
+    /// A usage limit of the subscription holds.
     UsageLimit,
+    /// The service takes no more requests or tokens of the organization in this minute or day.
+    RateLimit,
     /// The context window is full.
     ContextLimit,
     /// The service is overloaded or failing.
     Service,
     /// The service refuses the conversation as it stands; every further request of the session holds it, too.
     Conversation,
+    /// The service refuses the account: a person has to log in, or to pay.
+    Account,
     /// Anything else.
     Other,
 }

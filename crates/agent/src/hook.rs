@@ -453,9 +453,10 @@ fn turn_failed(session: SessionId, at: Payload<'_>) -> AgentEvent {
 pub fn failure_kind(word: &str, message: &str) -> Failure {
     let lower = message.to_ascii_lowercase();
     match word {
+        // The limits of an API key have no reset that the client knows; it shows the service's words (seen in 2.1.332).
+        "rate_limit" if lower.contains("rejected (429)") => Failure::RateLimit,
         "rate_limit" => Failure::UsageLimit,
-        // No reset ends it: a person has to pay.
-        "billing_error" => Failure::Other,
+        "authentication_failed" | "billing_error" => Failure::Account,
         _ if lower.contains("prompt is too long") || lower.contains("context limit") => {
             Failure::ContextLimit
         }

@@ -171,7 +171,24 @@ fn failures_are_distinguished_as_the_client_words_them() {
     assert_eq!(failure(r#""error":"server_error""#), Failure::Service);
     for lasting in ["authentication_failed", "billing_error"] {
         let fields = format!(r#""error":"{lasting}""#);
-        assert_eq!(failure(&fields), Failure::Other, "{lasting}");
+        assert_eq!(failure(&fields), Failure::Account, "{lasting}");
+    }
+    for (said, expected) in [
+        (
+            "API Error: Request rejected (429) · This request would exceed the rate limit for your organization",
+            Failure::RateLimit,
+        ),
+        (
+            "You've hit your session limit · resets 3pm (Europe/Berlin)",
+            Failure::UsageLimit,
+        ),
+        (
+            "Claude AI usage limit reached|1795264200",
+            Failure::UsageLimit,
+        ),
+    ] {
+        let fields = format!(r#""error":"rate_limit","last_assistant_message":"{said}""#);
+        assert_eq!(failure(&fields), expected, "{said}");
     }
 }
 

@@ -12,6 +12,7 @@ use crate::{
     guard::Level,
     lineage::Cause,
 };
+use pitstop_agent::Failure;
 use pitstop_base::{clean, format::percent, redact::redact};
 
 use crate::app::{
@@ -155,6 +156,7 @@ fn found(model: &Model) -> Vec<Found> {
         limit(model),
         ended(model),
         refused(model),
+        failed(model),
         suspended(model),
     ];
     all.into_iter().flatten().collect()
@@ -307,6 +309,21 @@ fn limit(model: &Model) -> Option<Found> {
         until: reset,
         ..Found::new(NeedKind::Limit, "The usage limit is reached", "")
     })
+}
+
+/// A turn that has failed, until the next one: the agent does not go on by itself. A run does, unless a person has to log in first.
+fn failed(model: &Model) -> Option<Found> {
+    let agent = &model.session.agent;
+    let (failure, message) = agent.failed.as_ref()?;
+    let what = match failure {
+        Failure::Account => "The service refuses the account",
+        // They are called as what they are.
+        Failure::UsageLimit | Failure::ContextLimit => return None,
+        _ if model.autopilot.is_some() || agent.state != AgentState::Idle => return None,
+        Failure::RateLimit => "The rate limit is reached",
+        _ => "The turn has failed",
+    };
+    Some(Found::new(NeedKind::TurnFailed, what, message))
 }
 
 fn ended(model: &Model) -> Option<Found> {

@@ -124,6 +124,8 @@ pub enum NeedKind {
     Review,
     /// The client takes no more prompts because its window is full.
     ContextRefused,
+    /// The last turn has failed, and nothing goes on by itself.
+    TurnFailed,
     /// A breaker has stopped the run.
     RunStopped,
     /// The run does not get on, though nothing has stopped it.

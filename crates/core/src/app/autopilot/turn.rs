@@ -57,7 +57,11 @@ impl Run {
                 self.pilot.limited(reset, message, facts.now),
                 "a usage limit holds".to_owned(),
             ),
-            Failure::Service | Failure::Other | Failure::Conversation => (
+            Failure::RateLimit => (
+                self.pilot.limited(None, message, facts.now),
+                "a rate limit holds".to_owned(),
+            ),
+            Failure::Service | Failure::Account | Failure::Other | Failure::Conversation => (
                 self.pilot.turn_failed(message, failure, &facts.spent),
                 format!("the turn failed: {}", excerpt(message)),
             ),

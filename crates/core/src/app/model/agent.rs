@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{api::wire::AgentState, app::event::PaneEvent, lineage::ProcessStamp};
-use pitstop_agent::{Background, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox};
+use pitstop_agent::{
+    Background, Failure, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox,
+};
 use pitstop_base::clock::At;
 use pitstop_terminal::{input::HostInput, screen::Progress};
 
@@ -67,6 +69,8 @@ pub struct AgentView {
     pub limit_reset: Option<DateTime<Utc>>,
     /// True if it takes no prompt because its window is full, which is the limit that it is at then.
     pub window_full: bool,
+    /// The failure of the last turn, with the client's message about it, until a turn ends well.
+    pub(in crate::app) failed: Option<(Failure, String)>,
     /// The number of turns that ended in this iteration.
     pub turns: u32,
     /// A description of how the process ended, while none runs.

@@ -163,6 +163,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
         Some(TurnEvent::Begun) => model.draft.begin_turn(),
         Some(TurnEvent::Over(stop)) => {
             model.session.agent.end_turn(AgentState::Idle);
+            model.session.agent.failed = None;
             model.session.agent.count_turn();
             model.session.agent.background = stop.background;
             model.session.agent.activity.last_words = stop.message.as_ref().map(hash_of);
@@ -191,6 +192,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             };
             model.session.agent.end_turn(state);
             model.session.agent.count_turn();
+            model.session.agent.failed = Some((failure, message.clone()));
             let said = format!("the turn failed: {message}");
             model.draft.note_error(&said, hint(failure), model.now);
             model.error(said);
@@ -247,6 +249,8 @@ fn end_unreported(model: &mut Model) {
 const fn hint(failure: Failure) -> &'static str {
     match failure {
         Failure::UsageLimit => "wait until the usage limit is reset, then send the prompt again",
+        Failure::RateLimit => "wait until the rate limit allows it, then send the prompt again",
+        Failure::Account => "log in or pay, then send the prompt again",
         Failure::ContextLimit => "reboot, or restore this in a fresh session",
         Failure::Service => "wait a moment, then send the prompt again",
         Failure::Conversation => {

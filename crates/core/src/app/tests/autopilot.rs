@@ -378,6 +378,27 @@ fn a_turn_that_fails_is_tried_again_after_a_while() {
 }
 
 #[test]
+fn a_run_calls_a_person_to_log_in_at_once_and_once() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = turn(&mut bench, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let mut called = Vec::new();
+    for wait in [6, 11, 21] {
+        let effects = bench.failed(Failure::Account, "Please run /login");
+        called.extend(bench.model.outside.needs().iter().map(|one| one.id));
+        keep_timers(bench.since_start, &effects, &mut timers);
+        bench.pass(Duration::from_secs(wait), &mut timers);
+        bench.prompted(OLD, &prompt::go_on());
+    }
+    assert_eq!(called.len(), 3);
+    called.dedup();
+    assert_eq!(called.len(), 1, "{called:?}");
+    turn(&mut bench, "two");
+    assert!(bench.model.outside.needs().is_empty());
+}
+
+#[test]
 fn a_conversation_that_is_refused_again_and_again_is_left_for_a_fresh_session() {
     let mut bench = headless();
     let mut timers = Vec::new();

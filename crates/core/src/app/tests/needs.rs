@@ -99,6 +99,44 @@ fn a_usage_limit_calls_when_it_is_reached_and_when_it_is_over() {
     assert_eq!(calls(&effects), (vec![], vec![NeedKind::LimitOver]));
 }
 
+fn fails(failure: Failure, message: &str) -> Event {
+    Event::Agent(AgentEvent::TurnFailed {
+        session: session(OLD),
+        failure,
+        message: message.to_owned(),
+    })
+}
+
+#[test]
+fn a_turn_that_has_failed_calls_until_the_next_one() {
+    for (failure, what) in [
+        (Failure::Service, "The turn has failed"),
+        (Failure::Other, "The turn has failed"),
+        (Failure::RateLimit, "The rate limit is reached"),
+    ] {
+        let mut bench = Bench::new();
+        bench.prompted(OLD, "work");
+        let effects = bench.send(fails(failure, "API Error: 529"));
+        assert_eq!(calls(&effects), (vec![NeedKind::TurnFailed], vec![]));
+        let need = &bench.model.outside.needs()[0];
+        assert_eq!(
+            (need.what.as_str(), need.why.as_str()),
+            (what, "API Error: 529")
+        );
+        let effects = bench.prompted(OLD, "go on");
+        assert_eq!(calls(&effects), (vec![], vec![NeedKind::TurnFailed]));
+    }
+    // Only a turn that ends well shows that the account is accepted again.
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let effects = bench.send(fails(Failure::Account, "Please run /login"));
+    assert_eq!(calls(&effects), (vec![NeedKind::TurnFailed], vec![]));
+    let effects = bench.prompted(OLD, "go on");
+    assert_eq!(calls(&effects), (vec![], vec![]));
+    let effects = bench.turn_ended(OLD);
+    assert_eq!(calls(&effects), (vec![], vec![NeedKind::TurnFailed]));
+}
+
 #[test]
 fn a_full_window_and_an_end_are_called_each_as_what_it_is() {
     let mut bench = Bench::new();
