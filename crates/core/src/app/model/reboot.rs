@@ -593,6 +593,9 @@ pub enum Breaker {
         "{0} sessions in a row have filled without a changed file, plan or test, a commit or a new command"
     )]
     Idle(u32),
+    /// The service takes no prompt now, that of a fresh session neither.
+    #[error("{0}, and a fresh session could not begin")]
+    NoService(&'static str),
 }
 
 impl Breaker {
@@ -601,7 +604,7 @@ impl Breaker {
     pub const fn until(self) -> Option<DateTime<Utc>> {
         match self {
             Self::TooMany { until, .. } => Some(until),
-            Self::BornFull(_) | Self::Idle(_) => None,
+            Self::BornFull(_) | Self::Idle(_) | Self::NoService(_) => None,
         }
     }
 }

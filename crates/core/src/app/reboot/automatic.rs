@@ -21,6 +21,7 @@ use crate::{
     guard::{Level, Threshold},
     lineage::Cause,
 };
+use pitstop_agent::Failure;
 use pitstop_transcript::Tokens;
 
 use super::{
@@ -110,6 +111,9 @@ pub(super) fn due(model: &Model) -> Next {
 /// act by itself; but a session that was begun so full has not been helped by a reboot, and another one would not help it either,
 /// and a run whose sessions get nothing done does not improve by going on.
 pub(super) fn breaker(model: &Model) -> Option<Breaker> {
+    if let Some(why) = no_service(model) {
+        return Some(Breaker::NoService(why));
+    }
     if let Some(born) = born_full(model) {
         return Some(Breaker::BornFull(born));
     }
@@ -123,6 +127,20 @@ pub(super) fn breaker(model: &Model) -> Option<Breaker> {
     }
     let most = model.config.reboot.max_reboots_per_hour;
     model.reboot.too_many(most, model.now)
+}
+
+/// Returns the reason that the service takes no prompt, if that is known. A run waits by itself, and begins a session afterwards.
+fn no_service(model: &Model) -> Option<&'static str> {
+    let agent = &model.session.agent;
+    let (failure, _) = agent.failed.as_ref()?;
+    let rests = matches!(agent.state, AgentState::Idle | AgentState::Limit);
+    match failure {
+        _ if !rests || model.autopilot.is_some() => None,
+        Failure::UsageLimit => Some("a usage limit holds"),
+        Failure::RateLimit => Some("a rate limit holds"),
+        Failure::Account => Some("the service refuses the account"),
+        _ => None,
+    }
 }
 
 /// Returns the tokens of the session at its first figure, where a reboot has begun it above the compact line.
@@ -188,6 +206,9 @@ fn judge(model: &Model, attempt: &Attempt) -> Result<bool, &'static str> {
     // A run that begins a session for every turn does so in any mode.
     if paused || (manual && attempt.cause != Cause::Autopilot) {
         return Err("automatic reboots are off");
+    }
+    if let Some(why) = no_service(model) {
+        return Err(why);
     }
     let figure = deciding_figure(model);
     let level = figure.as_ref().map(|figure| figure.level);

@@ -7,6 +7,7 @@ use crate::app::{
     reboot::{Banner, QuietReason, banner},
     report,
 };
+use pitstop_agent::Failure;
 
 #[test]
 fn a_reboot_by_key_goes_through_every_step_in_order() {
@@ -563,6 +564,46 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
     assert!(matches!(held(&bench), Some(Breaker::TooMany { until: one, .. }) if one == until));
     bench.wait(Duration::from_hours(1));
     bench.send(Event::TimerFired(TimerId::Age));
+    assert!(bench.step().is_some());
+}
+
+#[test]
+fn a_service_that_takes_no_prompt_holds_an_automatic_reboot_back() {
+    let failed = |bench: &mut Bench, failure| {
+        bench.send(Event::Agent(AgentEvent::TurnFailed {
+            session: session(OLD),
+            failure,
+            message: "refused".to_owned(),
+        }));
+    };
+    let mut config = Config::default();
+    config.reboot.mode = RebootMode::Auto;
+    for failure in [Failure::UsageLimit, Failure::RateLimit, Failure::Account] {
+        // The line is reached before the failure, or behind it.
+        for before in [true, false] {
+            let mut bench = Bench::with(config.clone());
+            bench.prompted(OLD, "work");
+            if before {
+                bench.used(160_000);
+                assert!(bench.step().is_some());
+            }
+            failed(&mut bench, failure);
+            bench.used(161_000);
+            assert_eq!(bench.step(), None, "{failure:?}");
+            let held = banner(&bench.model);
+            assert!(
+                matches!(held, Some(Banner::Held(Breaker::NoService(_)))),
+                "{held:?}"
+            );
+            bench.prompted(OLD, "again");
+            bench.turn_ended(OLD);
+            assert!(bench.step().is_some(), "{failure:?}");
+        }
+    }
+    let mut bench = Bench::with(config);
+    bench.prompted(OLD, "work");
+    bench.used(160_000);
+    failed(&mut bench, Failure::Service);
     assert!(bench.step().is_some());
 }
 
