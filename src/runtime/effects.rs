@@ -222,8 +222,9 @@ pub fn new_ids() -> NewIds {
     }
 }
 
-/// The time that the store writer may take to write everything when we leave.
-const CLOSE_LIMIT: Duration = Duration::from_secs(5);
+/// The time that the store writer may take to write everything when we leave: what a database that falls silent in that moment does
+/// not take is in a file by then.
+const CLOSE_LIMIT: Duration = Duration::from_secs(15);
 
 /// Has everything written and the database closed; returns what could not be done, for a person.
 pub async fn close_store(

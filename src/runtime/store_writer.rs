@@ -5,7 +5,11 @@
 //!                        └── Journaled ──► loop
 //! ```
 
-use std::{collections::HashMap, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
@@ -47,6 +51,9 @@ const EXCERPTS: usize = 50;
 
 /// The time that a database which is away has to come back at the end of a run.
 const LAST_TRY: Duration = Duration::from_secs(2);
+
+/// The time between two writings of what waits for the database: a supervisor that is killed loses no more than this.
+const KEEP_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time between two looks at an unavailable store: it tries again once a second.
 const MEND_CHECK: Duration = Duration::from_millis(500);
@@ -143,6 +150,8 @@ impl StoreWriter {
         let mut known = None;
         let mut notices = Notices::new("the database");
         let mut watched = false;
+        // Jobs since what waits was kept, and when that was.
+        let (mut unkept, mut kept_at) = (false, Instant::now());
         loop {
             if !std::mem::replace(&mut watched, true) {
                 off_the_runtime(|| notices.watch(self.store.file().map(PathBuf::from)));
@@ -155,10 +164,14 @@ impl StoreWriter {
                 }
             }
             let now = self.store.error();
-            if now.is_some() != known.is_some() {
-                known.clone_from(&now);
-                // A file that stayed would bring back a state that is over by then.
+            let changed = now.is_some() != known.is_some();
+            // A file that stayed would bring back a state that is over by then.
+            if changed || (unkept && now.is_some() && kept_at.elapsed() >= KEEP_PAUSE) {
                 self.keep_waiting();
+                (unkept, kept_at) = (false, Instant::now());
+            }
+            if changed {
+                known.clone_from(&now);
                 let _ = events
                     .send(Event::Store(StoreEvent::ErrorChanged(now)))
                     .await;
@@ -183,7 +196,10 @@ impl StoreWriter {
                     let _ = done.send(self.close(at, reason).await);
                     return;
                 }
-                Some(job) => self.work(job, &events).await,
+                Some(job) => {
+                    unkept = true;
+                    self.work(job, &events).await
+                }
             };
             if let Some(what) = &error {
                 tracing::warn!(what, "cannot keep everything");
@@ -197,11 +213,12 @@ impl StoreWriter {
 
     /// Records the end of the run and closes the database. One that is away is not waited for: what waits is kept in a file first.
     async fn close(&self, at: chrono::DateTime<chrono::Utc>, reason: EndReason) -> Unwritten {
-        if self.store.error().is_some() {
+        let is_away = self.store.error().is_some();
+        let end = self.store.end_run(&self.run, at, reason);
+        // One that has fallen silent since the last write does not keep the end from the file.
+        if is_away || tokio::time::timeout(LAST_TRY, end).await.is_err() {
             self.store.end_run_later(&self.run, at, reason);
             self.keep_waiting();
-        } else {
-            let _ = self.store.end_run(&self.run, at, reason).await;
         }
         let _ = tokio::time::timeout(LAST_TRY, self.store.close()).await;
         let kept = self.keep_waiting();
@@ -360,9 +377,6 @@ impl StoreWriter {
             _ => None,
         };
         self.newest = Some(iteration);
-        if self.store.error().is_some() {
-            self.keep_waiting();
-        }
         task.or(stored)
             .or(filed.map(|error| chain(&error)))
             .or(measured)
@@ -491,5 +505,101 @@ fn error_of<E: std::error::Error>(written: Result<Written, E>) -> Option<String>
         // A store that cannot be written to now is shown once, as a lasting state.
         Ok(Written::Durable | Written::Queued(_)) => None,
         Err(error) => Some(chain(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use pitstop_store::{RunRecord, StoreOptions, StoreTarget};
+    use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
+
+    use super::*;
+
+    /// Returns the owner of a store in this file, whose run has begun.
+    async fn writer(state: &Path, file: &Path) -> StoreWriter {
+        let options = StoreOptions::new(StoreTarget::Sqlite(file.to_owned()));
+        let store = Store::open(options).await.expect("a store").store;
+        let own = PrivateDir::open_beside(state, "hash").expect("a directory");
+        let run = RunId::new(chrono::DateTime::UNIX_EPOCH, [1, 2, 3]);
+        let project = Project::new(Path::new("/home/ada/tide"), "here");
+        let record = RunRecord {
+            run: run.clone(),
+            project: project.clone(),
+            process: ProcessStamp {
+                pid: 1,
+                start_time: "1".to_owned(),
+            },
+            agent: "claude".to_owned(),
+            version: "0.1.0".to_owned(),
+            task: None,
+            started_at: chrono::DateTime::UNIX_EPOCH,
+            ended_at: None,
+            end_reason: None,
+        };
+        let begun = store.begin_run(&record).await;
+        assert!(begun.is_ok(), "{begun:?}");
+        StoreWriter {
+            store,
+            state: own.path().to_owned(),
+            files: None,
+            run,
+            project,
+            measured: None,
+            newest: None,
+            last_steps: HashMap::new(),
+        }
+    }
+
+    /// Returns what is kept for the next start.
+    fn kept(state: &Path) -> String {
+        let files = fs::read_dir(state.join("projects/hash")).expect("a directory");
+        let texts = files.map(|file| fs::read_to_string(file.expect("a file").path()));
+        texts.map(|text| text.expect("a text")).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_is_on_disk_before_the_end() {
+        let state = tempfile::tempdir().expect("a directory");
+        fs::write(state.path().join("below"), "in the way").expect("a file");
+        let file = state.path().join("below/p.db");
+        let writer = writer(state.path(), &file).await;
+        let (events, mut told) = mpsc::channel(64);
+        let jobs = writer.start(events);
+        for number in 1..4 {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            let session = SessionId::new(Uuid::from_u128(number));
+            let job = Job::Carried(session, Box::default());
+            jobs.send(job).await.expect("it is taken");
+            // A killed supervisor would have lost it.
+            let began = Instant::now();
+            while !kept(state.path()).contains(&session.to_string()) {
+                assert!(began.elapsed() < Duration::from_secs(4), "{number}");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+        told.close();
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_end_is_kept_where_the_database_falls_silent_just_then() {
+        let state = tempfile::tempdir().expect("a directory");
+        let file = state.path().join("p.db");
+        let writer = writer(state.path(), &file).await;
+        let options = SqliteConnectOptions::new().filename(&file);
+        let mut other = options.connect().await.expect("a connection");
+        let lock = sqlx::raw_sql("BEGIN EXCLUSIVE");
+        lock.execute(&mut other).await.expect("the lock");
+        let (events, _told) = mpsc::channel(64);
+        let jobs = writer.start(events);
+        let reason = EndReason::StopPhraseFound;
+        let said = crate::runtime::effects::close_store(&jobs, reason).await;
+        assert_eq!(
+            said.as_deref(),
+            Some("1 record could not be written into the database and will be at the next start")
+        );
+        assert!(kept(state.path()).contains("RunEnd"));
+        other.close().await.expect("it is closed");
     }
 }
