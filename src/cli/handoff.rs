@@ -142,7 +142,7 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), Failure> {
         return Err(out::none_recorded());
     }
     let of = HistoryOf::Project(here.project.clone());
-    let past = here.with_store(async |store| last_handoff(store, &of).await)?;
+    let past = here.read_store(async |store| last_handoff(store, &of).await)?;
     let Some(past) = past else {
         return Err(out::failed(
             "no session of this project has made a handoff",

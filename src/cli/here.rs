@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::out::{self, Failure};
-use pitstop_base::process;
+use pitstop_base::{clean::chain, process};
 use pitstop_core::{
     api::{endpoint::Endpoint, wire::StatusReport},
     config::{
@@ -114,17 +114,45 @@ impl Here {
         holder_of(&self.paths, &self.directory)
     }
 
+    /// Opens the store and reads it, with what waits in a file for it.
+    pub fn read_store<T>(
+        &self,
+        read: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
+    ) -> Result<T, Failure> {
+        out::runtime()?.block_on(async {
+            let store = self.open_store().await?;
+            let hash = load::paths::project_hash(&self.directory);
+            let kept = hash.map(|hash| PrivateDir::find_beside(self.paths.state_dir(), &hash));
+            if let Ok(Ok(Some(kept))) = kept
+                && let Err(error) = store.show_kept(&kept)
+            {
+                tracing::warn!(
+                    error = chain(&error),
+                    "what waits for the database is not shown"
+                );
+            }
+            let found = read(&store).await;
+            store.close().await;
+            Ok(found?)
+        })
+    }
+
+    async fn open_store(&self) -> Result<Store, StoreError> {
+        let Opened { store, warnings } =
+            Store::open(StoreOptions::new(self.target.clone())).await?;
+        for warning in warnings {
+            out::complain(&warning.to_string(), "`pitstop doctor` says more");
+        }
+        Ok(store)
+    }
+
     /// Opens the store, does the work, and closes it with everything written.
     pub fn with_store<T>(
         &self,
         work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<T, Failure> {
         out::runtime()?.block_on(async {
-            let opened = Store::open(StoreOptions::new(self.target.clone())).await;
-            let Opened { store, warnings } = opened?;
-            for warning in warnings {
-                out::complain(&warning.to_string(), "`pitstop doctor` says more");
-            }
+            let store = self.open_store().await?;
             let done = work(&store).await;
             let error = store.error();
             let lost = store.close().await;

@@ -103,7 +103,7 @@ fn from_store<T>(
     if !here.has_store() {
         return Err(out::none_recorded());
     }
-    let found = here.with_store(async |store| read(store, &here).await)?;
+    let found = here.read_store(async |store| read(store, &here).await)?;
     Ok((found, here))
 }
 

@@ -99,7 +99,7 @@ pub(super) fn rows(here: &Here, now: DateTime<Utc>) -> Vec<(PickerRow, Choice)> 
         return Vec::new();
     }
     let places = sessions::places(Some(&here.paths));
-    let read = here.with_store(async |store| look(store, here, &places).await);
+    let read = here.read_store(async |store| look(store, here, &places).await);
     // The supervisor can do without the store.
     let read = read.inspect_err(|failure| _ = failure.show());
     read.unwrap_or_default().rows(now)

@@ -74,12 +74,12 @@ pub fn run(args: &RestoreArgs, host: &HostArgs) -> Outcome {
     if let Some(file) = &args.from {
         let checkpoint = import(file)?;
         let demo = here.has_store()
-            && here.with_store(async |store| is_of_the_demo(store, &checkpoint).await)?;
+            && here.read_store(async |store| is_of_the_demo(store, &checkpoint).await)?;
         return start(args, host, demo, checkpoint);
     }
     let which = which(args, &here)?;
     let (found, known, is_demo) = if here.has_store() {
-        here.with_store(async |store| look(store, &which, !args.list).await)?
+        here.read_store(async |store| look(store, &which, !args.list).await)?
     } else {
         Default::default()
     };

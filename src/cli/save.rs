@@ -91,7 +91,7 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), Failu
         limit: 1,
         ..Checkpoints::default()
     };
-    let found = here.with_store(async |store| store.checkpoints(&which).await)?;
+    let found = here.read_store(async |store| store.checkpoints(&which).await)?;
     let Some(checkpoint) = found.first() else {
         let file = file.display();
         return Err(out::failed(

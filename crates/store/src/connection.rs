@@ -433,6 +433,25 @@ impl Waiting {
         }
     }
 
+    /// Lays these writes over what is read, and keeps all of them from being written.
+    pub(super) fn only_show(&mut self, writes: Vec<Write>) {
+        self.closed = true;
+        for write in writes {
+            if let Write::Run(run) = &write {
+                self.begun.push((**run).clone());
+            }
+            self.pending.push(write);
+        }
+    }
+
+    /// Returns the record of the run begun here last, unless it waits itself.
+    pub(super) fn own_run(&self) -> Option<Write> {
+        let own = self.begun.last()?;
+        let mut writes = self.pending.writes();
+        let waits = writes.any(|write| matches!(write, Write::Run(one) if one.run == own.run));
+        (!waits).then(|| Write::Run(Box::new(own.clone())))
+    }
+
     fn note_failure(&mut self, error: &DbError) {
         self.error = Some(chain(error));
         let weight = match error {

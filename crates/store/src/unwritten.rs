@@ -21,8 +21,10 @@ impl Store {
     pub fn keep_waiting(&self, dir: &PrivateDir) -> Result<usize, FilesError> {
         let file = self.unwritten_file();
         let waiting = self.waiting();
-        let writes: Vec<&Write> = waiting.pending.writes().collect();
-        let count = writes.len();
+        let count = waiting.pending.len();
+        // Readers who cannot ask the database must know whose the records are.
+        let own = waiting.own_run();
+        let writes: Vec<&Write> = own.iter().chain(waiting.pending.writes()).collect();
         let json = serde_json::to_string(&writes).unwrap_or_default();
         drop(waiting);
         if count == 0 {
@@ -34,27 +36,36 @@ impl Store {
 
     /// Takes up what an earlier run has kept for this database. The file stays until it is written.
     pub async fn take_up(&self, dir: &PrivateDir) -> Result<(), FilesError> {
-        let file = self.unwritten_file();
-        let Some(bytes) = dir.read(&file, LIMIT)? else {
-            return Ok(());
-        };
-        let writes: Vec<Write> = match serde_json::from_slice(&bytes) {
-            Ok(writes) => writes,
-            Err(error) => {
-                tracing::warn!(%error, "what waited for the database cannot be read");
-                return Ok(());
-            }
-        };
-        if self.write_late(writes).await {
-            dir.remove(&file)?;
+        if let Some(writes) = self.read_kept(dir)?
+            && self.write_late(writes).await
+        {
+            dir.remove(&self.unwritten_file())?;
         }
         Ok(())
+    }
+
+    /// Lays what another process has kept for this database over what is read from here on. This store writes nothing any more: the
+    /// file is that process's, or the next supervisor's.
+    pub fn show_kept(&self, dir: &PrivateDir) -> Result<(), FilesError> {
+        let kept = self.read_kept(dir)?;
+        self.waiting().only_show(kept.unwrap_or_default());
+        Ok(())
+    }
+
+    fn read_kept(&self, dir: &PrivateDir) -> Result<Option<Vec<Write>>, FilesError> {
+        let Some(bytes) = dir.read(&self.unwritten_file(), LIMIT)? else {
+            return Ok(None);
+        };
+        let writes = serde_json::from_slice(&bytes).inspect_err(
+            |error| tracing::warn!(%error, "what waited for the database cannot be read"),
+        );
+        Ok(writes.ok())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::{fs, path::Path};
 
     use chrono::DateTime;
     use pitstop_core::lineage::{EndReason, IterationId, checkpoint::Checkpoint};
@@ -144,6 +155,40 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn readers_see_what_another_process_has_kept_and_leave_it() {
+        let state = tempfile::tempdir().expect("a directory");
+        let below = state.path().join("below");
+        let dir = PrivateDir::open_beside(state.path(), "hash").expect("a directory");
+        // The run began while the database was there.
+        let store = open(&state.path().join("p.db")).await;
+        let record = record();
+        let written = store.begin_run(&record).await;
+        assert_eq!(written.expect("a record"), Written::Durable);
+        store.write_without_try(Write::Iteration {
+            run: record.run.clone(),
+            iteration: Box::new(tests::first_iteration(&record.run)),
+        });
+        assert_eq!(store.keep_waiting(&dir).expect("a file"), 1);
+        let kept = fs::read(dir.path().join(store.unwritten_file())).expect("the file");
+        // The reader's database is away, too.
+        fs::write(&below, "in the way").expect("a file");
+        let reader = open(&below.join("p.db")).await;
+        let name = dir.path().join(reader.unwritten_file());
+        fs::write(&name, &kept).expect("a file");
+        reader.show_kept(&dir).expect("it is read");
+        let of = HistoryOf::Project(record.project);
+        let found = reader.history(&of, 9).await.expect("the history");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].iterations.len(), 1);
+        // It is written by nobody who only reads, also once that would be possible.
+        fs::remove_file(&below).expect("it was there");
+        reader.close().await;
+        assert_eq!(fs::read(&name).expect("the file"), kept);
+        let later = open(&below.join("p.db")).await;
+        assert!(later.history(&of, 9).await.expect("a history").is_empty());
+    }
+
+    #[tokio::test]
     async fn what_waits_for_another_database_is_left_for_that() {
         let state = tempfile::tempdir().expect("a directory");
         let dir = PrivateDir::open_beside(state.path(), "hash").expect("a directory");
@@ -151,6 +196,7 @@ mod tests {
         ended_without_database(&below, &dir).await;
         let other = open(&state.path().join("other.db")).await;
         other.take_up(&dir).await.expect("it is read");
+        other.show_kept(&dir).expect("it is read");
         let of = HistoryOf::Project(record().project);
         assert!(other.history(&of, 9).await.expect("a history").is_empty());
         // The other one has nothing that waits.
