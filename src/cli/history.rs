@@ -428,7 +428,11 @@ fn table_fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String>
             None if iteration.end_reason.is_none() => "running".to_owned(),
             _ => reason,
         },
-        duration(iteration.duration_ms),
+        match iteration.duration_ms {
+            // Its supervisor was killed, or the clock was set back.
+            0 if iteration.end_reason.is_some() => none(),
+            lasted => duration(lasted),
+        },
         token_figures(iteration),
         if iteration.transition_time_ms.is_empty() {
             none()
@@ -477,6 +481,19 @@ mod tests {
             handoff_bytes: Some(3_100),
             ..IterationReport::default()
         };
+        let died = IterationReport {
+            iteration: 2,
+            session_id: Some("2".into()),
+            cause: Some("key".into()),
+            end_reason: Some("crash".into()),
+            ..IterationReport::default()
+        };
+        let killed = HistoryReport {
+            run_id: None,
+            iterations: vec![died],
+        };
+        let row = describe_run(&killed);
+        assert!(row.contains("by key  died   –       –"), "{row}");
         let report = HistoryReport {
             run_id: None,
             iterations: vec![first, second],
