@@ -22,7 +22,7 @@ use crate::{
 };
 use pitstop_base::{clean::one_line, format::dollars, redact::redact};
 use pitstop_core::{
-    api::wire::{AgentState, RunPhase, StatusReport},
+    api::wire::{AgentState, NeedKind, RunPhase, StatusReport},
     config::{is_host, load::paths::Paths},
 };
 use pitstop_server::client::{ApiClient, ClientError};
@@ -308,11 +308,13 @@ fn ask_supervisor(file: &Path) -> Option<Session> {
 
 /// Returns what a person is needed for, if they are.
 fn need_in_words(report: &StatusReport) -> Option<&'static str> {
+    let waits = |kind| report.needs.iter().any(|need| need.kind == kind);
     match (report.agent.state, report.run.as_ref().map(|run| run.phase)) {
         (AgentState::Dialog, _) => Some("asks you"),
         (AgentState::Exited, _) => Some("the agent has ended"),
         (_, Some(RunPhase::Tripped)) => Some("a breaker has stopped the run"),
         _ if report.reboot.phase == "review" => Some("a reboot waits for your review"),
+        _ if waits(NeedKind::TurnFailed) => Some("its turn has failed"),
         _ => None,
     }
 }
@@ -403,5 +405,21 @@ pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
             format!("{name:?} fits {} sessions", found.len()),
             "give more of the path; `pitstop ls` lists them",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::status;
+
+    #[test]
+    fn a_session_whose_turn_has_failed_is_among_those_that_need_a_person() {
+        let mut report = status::tests::report();
+        assert_eq!(need_in_words(&report), None);
+        let failed = status::line::tests::need(NeedKind::TurnFailed);
+        report.needs = vec![failed];
+        assert_eq!(need_in_words(&report), Some("its turn has failed"));
+        assert_eq!(list_rank(&report), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! `pitstop status [--json | --line [--watch]]`: the status of the supervisor of this directory.
 
-mod line;
+pub(super) mod line;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -237,7 +237,7 @@ fn context(context: &ContextReport) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use pitstop_agent::AgentKind;
     use pitstop_core::api::wire::{
@@ -245,7 +245,7 @@ mod tests {
         ForecastUnit, RebootReport, TodoList,
     };
 
-    pub(super) fn report() -> StatusReport {
+    pub(in crate::cli) fn report() -> StatusReport {
         StatusReport {
             version: "0.1.0".into(),
             pid: 42,

@@ -105,13 +105,13 @@ fn describe(report: &StatusReport) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::cli) mod tests {
     use chrono::DateTime;
     use pitstop_core::api::wire::{NeedKind, NeedReport};
 
     use super::*;
 
-    fn need(kind: NeedKind) -> NeedReport {
+    pub(in crate::cli) fn need(kind: NeedKind) -> NeedReport {
         NeedReport {
             id: 1,
             kind,
