@@ -201,7 +201,10 @@ impl Store {
     /// Writes the waiting writes, if that is possible, and closes the database; returns the number of writes that are lost.
     pub async fn close(&self) -> usize {
         let _turn = self.shared.turn.lock().await;
-        self.shared.mend().await;
+        // A server that is silent is not called again for nothing.
+        if self.waiting_count() > 0 {
+            self.shared.mend().await;
+        }
         self.shared.waiting().closed = true;
         let db = self.shared.db();
         self.shared.set_db(None);

@@ -189,6 +189,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_database_that_is_away_is_not_tried_again_at_the_end_where_nothing_waits() {
+        let state = tempfile::tempdir().expect("a directory");
+        let below = state.path().join("below");
+        fs::write(&below, "in the way").expect("a file");
+        let store = open(&below.join("p.db")).await;
+        fs::remove_file(&below).expect("it was there");
+        assert_eq!(store.close().await, 0);
+        assert!(!below.exists());
+    }
+
+    #[tokio::test]
     async fn what_waits_for_another_database_is_left_for_that() {
         let state = tempfile::tempdir().expect("a directory");
         let dir = PrivateDir::open_beside(state.path(), "hash").expect("a directory");
