@@ -69,7 +69,7 @@ pub struct AgentView {
     pub limit_reset: Option<DateTime<Utc>>,
     /// True if it takes no prompt because its window is full, which is the limit that it is at then.
     pub window_full: bool,
-    /// The failure of the last turn, with the client's message about it, until a turn ends well.
+    /// The failure of the last turn, with the client's message about it, until the next one; one of the account until a turn ends well.
     pub(in crate::app) failed: Option<(Failure, String)>,
     /// The number of turns that ended in this iteration.
     pub turns: u32,

@@ -26,7 +26,7 @@
 use std::time::Duration;
 
 use crate::api::wire::AgentState;
-use pitstop_agent::{ToolCall, claude::prompt_box::PromptBox};
+use pitstop_agent::{Failure, ToolCall, claude::prompt_box::PromptBox};
 use pitstop_base::clock::At;
 
 use crate::app::{
@@ -108,6 +108,9 @@ impl AgentView {
     /// Begins a turn.
     pub(in crate::app) fn begin_turn(&mut self) {
         self.activity.hook_due = false;
+        // Only a turn that ends well shows that the account is accepted again.
+        let account = |one: &(Failure, _)| one.0 == Failure::Account;
+        self.failed = self.failed.take().filter(account);
         self.change_turn(true, AgentState::Busy);
     }
 

@@ -126,6 +126,15 @@ fn a_turn_that_has_failed_calls_until_the_next_one() {
         let effects = bench.prompted(OLD, "go on");
         assert_eq!(calls(&effects), (vec![], vec![NeedKind::TurnFailed]));
     }
+    // A person stops the next one.
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.send(fails(Failure::Service, "API Error: 529"));
+    bench.prompted(OLD, "go on");
+    bench.model.session.agent.end_turn(AgentState::Idle);
+    bench.wait(Duration::from_secs(60));
+    bench.send(Event::TimerFired(TimerId::Age));
+    assert!(bench.model.outside.needs().is_empty());
     // Only a turn that ends well shows that the account is accepted again.
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
