@@ -15,6 +15,9 @@ pub struct ClientLimits {
     pub(in crate::app) reported: Option<Limit>,
     /// The limit that the last words on the client's screen implied.
     pub(in crate::app) seen: Option<Tokens>,
+    /// True if an order of ours has lowered the client's trigger in this turn: what it shows of that stays on its screen until the
+    /// next one, also where the order is taken back.
+    pub(in crate::app) misled: bool,
     /// The number of times that the screen was read since the last figure.
     pub(in crate::app) looks: usize,
     /// The limit that a compaction under way will have shown.
@@ -24,6 +27,11 @@ pub struct ClientLimits {
 }
 
 impl ClientLimits {
+    /// Notes that an order that the client gets lowers its trigger, if it does.
+    pub const fn order_given(&mut self, is_lowered: bool) {
+        self.misled |= is_lowered;
+    }
+
     /// Returns the limit that counts: the one that the client reports, else the lowest.
     #[must_use]
     pub fn limit(&self) -> Option<&Limit> {

@@ -185,6 +185,8 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
             let id = model.order(Purpose::Replace, order, in_place::ANSWERED_WITHIN);
             let ordered = Phase::Replacing(Replacing::Ordered(id));
             model.reboot.on(AttemptEvent::GotOn(ordered));
+            let is_lowered = on_the_fly::has_lowered_trigger(model);
+            model.session.client.order_given(is_lowered);
         }
         AgentAct::Hold(cause, id) => {
             let held = Held {

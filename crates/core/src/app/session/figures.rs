@@ -138,7 +138,8 @@ impl Session {
                 moves.then(FigureSeen::default)
             }
             FigureEvent::WordsRead(words) => {
-                let moves = !is_lowered && self.client_words_read(words, now, effects);
+                let misled = self.client.misled;
+                let moves = !misled && self.client_words_read(words, now, effects);
                 moves.then(FigureSeen::default)
             }
             FigureEvent::Moved => Some(FigureSeen::default()),

@@ -73,6 +73,7 @@ impl Session {
     pub(in crate::app) fn begin_turn(&mut self, now: At) {
         self.agent.begin_turn();
         self.agent.activity.closings = self.transcript.closings;
+        self.client.misled = false;
         // This is not done when a turn ends: its last figure comes after that.
         self.guard.begin_turn();
         self.costs.begin_turn(self.used(now));

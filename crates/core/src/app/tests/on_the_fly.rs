@@ -359,6 +359,26 @@ fn what_the_client_shows_while_its_trigger_is_lowered_is_not_its_limit() {
     assert_ne!(limits(&bench).1, None);
 }
 
+#[test]
+fn what_the_client_still_shows_of_a_lowered_trigger_behind_its_turn_is_not_its_limit() {
+    let mut bench = Bench::at_work(RebootMode::Auto);
+    let id = bench.fills().expect("the order");
+    bench.answered(id, Outcome::Lowered);
+    // The turn ends before the client has asked.
+    bench.turn_ended(OLD);
+    let shows = |bench: &mut Bench| {
+        for _ in 0..2 {
+            bench.send(Event::Read(ReadEvent::ClientWords(Words::Next)));
+        }
+        bench.model.session.client.learned.is_some()
+    };
+    assert!(!shows(&mut bench));
+    bench.wait(Duration::from_secs(60));
+    assert!(!shows(&mut bench));
+    bench.prompted(OLD, "go on");
+    assert!(shows(&mut bench), "it has its own again");
+}
+
 fn in_place_refusal(bench: &Bench) -> String {
     crate::app::facts::replace_refusal(&bench.model).unwrap_or_default()
 }
