@@ -305,9 +305,12 @@ fn limit(model: &Model) -> Option<Found> {
         let waits = model.autopilot.is_none();
         return waits.then(|| Found::new(NeedKind::LimitOver, what, ""));
     }
+    // The client's message may name the limit, and its end.
+    let failed = model.session.agent.failed.as_ref();
+    let why = failed.map_or("", |(_, message)| message);
     Some(Found {
         until: reset,
-        ..Found::new(NeedKind::Limit, "The usage limit is reached", "")
+        ..Found::new(NeedKind::Limit, "The usage limit is reached", why)
     })
 }
 

@@ -87,6 +87,7 @@ fn a_usage_limit_calls_when_it_is_reached_and_when_it_is_over() {
         message: "limit reached".to_owned(),
     }));
     assert_eq!(calls(&effects), (vec![NeedKind::Limit], vec![]));
+    assert_eq!(bench.model.outside.needs()[0].why, "limit reached");
     let timer = Effect::SetTimer(TimerId::LimitOver, Duration::from_secs(600));
     assert!(effects.contains(&timer), "{effects:?}");
     bench.wait(Duration::from_secs(600));
