@@ -47,6 +47,7 @@ pub mod resizing;
 mod services;
 mod signals;
 pub mod store_writer;
+mod subscription;
 pub mod summary;
 pub mod task;
 mod terminal;

@@ -15,13 +15,13 @@ use std::{
     time::Duration,
 };
 
-use notify::{
-    ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::ModifyKind,
-};
+use notify::{ErrorKind, Event, EventKind, event::ModifyKind};
 use tokio::{
     sync::Notify,
     time::{sleep, timeout},
 };
+
+use super::subscription::Subscription;
 
 /// The time between two looks at the files while all of them are watched.
 const LOOK: Duration = Duration::from_secs(30);
@@ -37,8 +37,8 @@ const SETTLE: Duration = Duration::from_millis(200);
 pub struct Notices {
     /// The name of the files, for the log.
     what: &'static str,
-    /// The system's watcher, dropped with its watches when others are set.
-    watcher: Option<RecommendedWatcher>,
+    /// The part in the system's notices, dropped with its directories when others are set.
+    subscription: Option<Subscription>,
     woken: Arc<Notify>,
     /// The reason why not all of the files are watched, as it was logged last.
     refused: Option<String>,
@@ -49,7 +49,7 @@ impl Notices {
     pub fn new(what: &'static str) -> Self {
         Self {
             what,
-            watcher: None,
+            subscription: None,
             woken: Arc::default(),
             refused: None,
         }
@@ -78,16 +78,16 @@ impl Notices {
             .collect();
         let awaited = files | &directories;
         let woken = Arc::clone(&self.woken);
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            if event.is_ok_and(|event| is_awaited(&event, &awaited)) {
+        let subscription = Subscription::new(move |event| {
+            if is_awaited(&event, &awaited) {
                 woken.notify_one();
             }
-        })?;
+        });
         let outcomes: Vec<_> = directories
             .iter()
-            .map(|directory| watcher.watch(directory, RecursiveMode::NonRecursive))
+            .map(|directory| subscription.watch(directory))
             .collect();
-        self.watcher = Some(watcher);
+        self.subscription = Some(subscription);
         outcomes.into_iter().collect()
     }
 

@@ -3,15 +3,16 @@
 //! Directories are watched, not files: editors and we ourselves replace files by renaming.
 
 use std::{
-    cell::OnceCell,
     collections::BTreeSet,
     mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::ErrorKind;
 use tokio::sync::Notify;
+
+use super::subscription::Subscription;
 
 /// The most changed paths that are kept by name while the loop is busy with other things.
 const MOST: usize = 256;
@@ -87,27 +88,28 @@ impl Gathered {
     }
 }
 
-/// The notices of changed paths.
-#[derive(Debug, Default)]
+/// The notices of changed paths. Where the system gives none (its limit of watches is reached, a network file system), hooks remain
+/// the sign to read again.
+#[derive(Debug)]
 pub struct Watcher {
-    /// The system's watcher, there since the first directory. An inner `None` means that the system gives no notices (its limit of
-    /// watches is reached, a network file system), and hooks remain the sign to read again.
-    notices: OnceCell<Option<RecommendedWatcher>>,
+    subscription: Subscription,
     directories: BTreeSet<PathBuf>,
     /// The one among them that is watched only until the directory of a file is made below it.
     above: Option<PathBuf>,
     gathered: Arc<Gathered>,
 }
 
-fn start(gathered: Arc<Gathered>) -> Option<RecommendedWatcher> {
-    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        if let Ok(event) = event {
-            gathered.add(event);
+impl Default for Watcher {
+    fn default() -> Self {
+        let gathered = Arc::<Gathered>::default();
+        let for_handler = Arc::clone(&gathered);
+        Self {
+            subscription: Subscription::new(move |event| for_handler.add(event)),
+            directories: BTreeSet::new(),
+            above: None,
+            gathered,
         }
-    });
-    watcher
-        .inspect_err(|error| tracing::warn!(%error, "files cannot be watched"))
-        .ok()
+    }
 }
 
 impl Watcher {
@@ -158,18 +160,17 @@ impl Watcher {
 
     /// Watches a directory; returns whether it is watched.
     fn watch(&mut self, directory: &Path) -> bool {
-        self.notices
-            .get_or_init(|| start(Arc::clone(&self.gathered)));
-        let Some(Some(watcher)) = self.notices.get_mut() else {
-            return false;
-        };
         if self.directories.contains(directory) {
             return true;
         }
-        match watcher.watch(directory, RecursiveMode::NonRecursive) {
+        match self.subscription.watch(directory) {
             Ok(()) => self.directories.insert(directory.to_owned()),
+            Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {
+                tracing::debug!(directory = %directory.display(), "not watched yet");
+                false
+            }
             Err(error) => {
-                tracing::debug!(%error, directory = %directory.display(), "not watched");
+                tracing::warn!(%error, directory = %directory.display(), "files cannot be watched");
                 false
             }
         }
@@ -183,11 +184,8 @@ impl Watcher {
     }
 
     fn unwatch(&mut self, directory: &Path) {
-        if self.directories.remove(directory)
-            && let Some(Some(watcher)) = self.notices.get_mut()
-        {
-            // A directory that is gone is not watched.
-            let _ = watcher.unwatch(directory);
+        if self.directories.remove(directory) {
+            self.subscription.unwatch(directory);
         }
     }
 }

@@ -430,6 +430,18 @@ fn all_sessions_are_listed_and_each_is_attached_to_by_its_name() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_takes_one_of_the_few_sources_of_notices_that_its_user_has() {
+    let pitstop = Launch::quiet_demo().start();
+    pitstop.wait_for_state("idle", SOON);
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", pitstop.pid().as_raw_nonzero())).unwrap();
+    let sources = descriptors
+        .filter_map(|descriptor| fs::read_link(descriptor.ok()?.path()).ok())
+        .filter(|target| target.ends_with("anon_inode:inotify"));
+    assert_eq!(sources.count(), 1);
+}
+
 #[test]
 fn a_stolen_token_and_a_thousand_connections_do_a_session_no_harm() {
     let pitstop = Launch::quiet_demo().start();
