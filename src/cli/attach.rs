@@ -48,7 +48,7 @@ use pitstop_server::{
 
 use super::{
     editor, ls,
-    out::{self, Outcome},
+    out::{self, Failure, Outcome},
 };
 
 /// The statuses of an answer after which the connection goes on as an attachment, and of one of another version.
@@ -115,8 +115,11 @@ pub fn run(args: &AttachArgs) -> Outcome {
     });
     match (asked, stream) {
         (Ok(answer), Some(stream)) if answer.status == SWITCHING => {
-            show_session(stream, args, None).map_err(|NotBegun| {
-                out::failed("the supervisor has ended", "`pitstop` starts another one")
+            show_session(stream, args, None).map_err(|not_begun| match not_begun {
+                NotBegun::Refused(failure) => failure,
+                NotBegun::Silent => {
+                    out::failed("the supervisor has ended", "`pitstop` starts another one")
+                }
             })
         }
         (Ok(answer), _) if answer.status == OTHER_VERSION => by_its_own_program(args),
@@ -143,8 +146,13 @@ fn by_its_own_program(args: &AttachArgs) -> Outcome {
     ))
 }
 
-/// The supervisor has ended before it took the terminal, and has given no reason.
-pub(super) struct NotBegun;
+/// The supervisor has ended before it took the terminal.
+pub(super) enum NotBegun {
+    /// It has said why it could not start.
+    Refused(Failure),
+    /// It has given no reason.
+    Silent,
+}
 
 /// Hands this terminal to the supervisor at the other end of a connection, which is a child of this process if it was just started,
 /// and waits until the terminal is free again; returns the exit code.
@@ -171,7 +179,7 @@ pub(super) fn show_session(
         });
     tty::restore();
     let code = match ended {
-        Ok(End::NotBegun) => return Err(NotBegun),
+        Ok(End::NotBegun(not_begun)) => return Err(not_begun),
         Ok(End::Over { code, text }) => {
             tty::last_words(&text);
             code
@@ -196,9 +204,9 @@ enum End {
         /// What is printed when the terminal is a plain one again.
         text: String,
     },
-    /// The supervisor has ended before it took the terminal, and has given no reason.
-    NotBegun,
-    /// The supervisor could not start, or has ended without a message.
+    /// The supervisor has ended before it took the terminal.
+    NotBegun(NotBegun),
+    /// The supervisor has ended without a message.
     Failed {
         code: i32,
         error: String,
@@ -296,7 +304,11 @@ impl Client {
             }),
             Ok(ServerMessage::Ended { code, text }) => Some(End::Over { code, text }),
             Ok(ServerMessage::Failed { code, error, hint }) => {
-                Some(End::Failed { code, error, hint })
+                Some(End::NotBegun(NotBegun::Refused(Failure {
+                    code,
+                    error,
+                    hint,
+                })))
             }
             // What a newer supervisor may say beyond this is not for this version.
             Ok(ServerMessage::Suspended) | Err(_) => None,
@@ -333,7 +345,7 @@ impl Client {
         }
         let signal = status.as_ref().and_then(ExitStatus::signal);
         if !self.is_attached && signal.is_none() {
-            return End::NotBegun;
+            return End::NotBegun(NotBegun::Silent);
         }
         End::Failed {
             code: signal.map_or(out::FAILED, |number| 128 + number),

@@ -68,6 +68,12 @@ impl HostArgs {
             settings: self.settings.clone(),
         }
     }
+
+    /// Reports whether the session that runs here will do, because nothing is asked for that a new one would have.
+    fn asks_for_nothing(&self) -> bool {
+        let begins = self.new || self.agent.is_some() || self.config.is_some();
+        !begins && self.settings.is_empty() && self.args.is_empty()
+    }
 }
 
 /// What a supervisor is asked to host.
@@ -114,10 +120,22 @@ pub(super) fn begin_choice(args: &HostArgs, choice: Choice) -> Outcome {
         }
         Choice::Quit(code) => return Ok(code),
     };
-    start_session(Request {
+    // Settings and arguments are for a session that begins.
+    let may_attach = out::has_terminal() && args.asks_for_nothing();
+    let flags = args.config_flags();
+    let outcome = start_session(Request {
         args,
         demo: None,
         asked,
+    });
+    outcome.or_else(|failure| {
+        let here = may_attach.then(|| Here::find(&flags).ok()).flatten();
+        let holder = here.and_then(|here| lasting_holder(&here.paths, &here.directory));
+        // Another one has begun here in the same moment.
+        match holder {
+            Some(_) => attach::run(&AttachArgs::default()),
+            None => Err(failure),
+        }
     })
 }
 
@@ -134,8 +152,8 @@ fn ask_choice(args: &HostArgs) -> Choice {
     if lasting_holder(&here.paths, &here.directory).is_none() {
         return offer::ask_for_work(&here);
     }
-    // Settings and arguments are for a session that begins: the start says that one runs already.
-    if args.settings.is_empty() && args.config.is_none() && args.args.is_empty() {
+    // Where it is asked for a session that begins, the start says that one runs already.
+    if args.asks_for_nothing() {
         Choice::Attach
     } else {
         Choice::New

@@ -40,13 +40,14 @@ pub(super) fn start(request: &Request) -> Outcome {
                 let error = format!("the supervisor cannot be started: {error}");
                 return Err(out::failed(error, ""));
             }
-            Err(_) => Err(NotBegun),
+            Err(_) => Err(NotBegun::Silent),
         };
         match shown {
             Ok(code) => return Ok(code),
+            Err(NotBegun::Refused(failure)) => return Err(failure),
             // The service manager may refuse to make a scope.
-            Err(NotBegun) if scoped => scoped = false,
-            Err(NotBegun) => {
+            Err(NotBegun::Silent) if scoped => scoped = false,
+            Err(NotBegun::Silent) => {
                 let broken = StartError::Broken;
                 return Err(Failure {
                     code: broken.code(),

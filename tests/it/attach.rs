@@ -1,9 +1,11 @@
 //! Terminals that attach to a running session: what they show, whose size counts, and how they leave.
 
 use std::{
+    env,
     ffi::OsString,
     fs,
     io::Write as _,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -371,6 +373,44 @@ fn a_subdirectory_belongs_to_its_project_and_pitstop_there_shows_what_runs() {
     let other = call(&launch, &sub, (100, 30), &["demo", "--here"]);
     assert_eq!(other.wait_for_exit(SOON).code, 1);
     other.wait_for_text("`pitstop attach` shows it", SOON);
+}
+
+#[test]
+fn two_that_are_started_at_once_show_one_session() {
+    let launch = Launch::quiet_demo().behind("");
+    let bin = launch.the_home().path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    symlink(launch.the_home().path("agent.sh"), bin.join("claude")).unwrap();
+    let path = format!("{}:{}", bin.display(), env::var("PATH").unwrap());
+    let launch = launch.env("PATH", path);
+    // Not each time do both come so far before one has the place.
+    for round in 0..5 {
+        let project = launch.the_home().path(&format!("project-{round}"));
+        fs::create_dir_all(&project).unwrap();
+        let script = format!("until [ -e go ]; do sleep 0.01; done; exec {PITSTOP}");
+        let both = [(); 2].map(|()| {
+            Terminal::spawn(&Spec {
+                program: "sh".as_ref(),
+                args: &["-c".into(), script.clone().into()],
+                env: &launch.environment(),
+                dir: &project,
+                columns: 140,
+                rows: 45,
+                answers: Answers::All,
+            })
+        });
+        fs::write(project.join("go"), "").unwrap();
+        for one in &both {
+            one.wait_for_text("Welcome to the pitstop demo", SOON);
+        }
+        same_screen(&both[0], &both[1], SOON);
+        assert_eq!(agents(launch.the_home()).len(), 1);
+        let mut stop = launch.command(&["stop"]);
+        assert!(stop.current_dir(&project).status().unwrap().success());
+        for one in &both {
+            one.wait_for_exit(SOON);
+        }
+    }
 }
 
 #[test]
