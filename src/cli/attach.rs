@@ -42,7 +42,10 @@ use crate::{
 use pitstop_base::clean::one_line;
 use pitstop_core::api::{endpoint::Endpoint, wire::StatusReport};
 use pitstop_server::{
-    attach::{ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, client_line, send_hello},
+    attach::{
+        ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, client_line,
+        send_hello,
+    },
     client::{ClientError, OBSERVE_VARIABLE},
 };
 
@@ -104,10 +107,10 @@ pub fn run(args: &AttachArgs) -> Outcome {
     let asked = out::try_ask(|door| {
         let deadline = Instant::now() + ANSWER_LIMIT;
         let path = Endpoint::Attach.path();
-        let path = if args.take {
-            format!("{path}?{TAKE_QUERY}")
-        } else {
-            path.to_owned()
+        let path = match (args.take, args.watch) {
+            (true, _) => format!("{path}?{TAKE_QUERY}"),
+            (_, true) => format!("{path}?{WATCH_QUERY}"),
+            _ => path.to_owned(),
         };
         let (answer, upgraded) = door.upgrade(&path, PROTOCOL, deadline)?;
         stream = Some(upgraded);

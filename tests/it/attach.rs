@@ -128,14 +128,21 @@ fn a_watching_terminal_neither_types_nor_sizes() {
 fn a_terminal_takes_over_where_all_places_are_taken() {
     let pitstop = Launch::quiet_demo().start();
     pitstop.wait_for_state("idle", SOON);
-    let crowd: Vec<Terminal> = (0..16)
-        .map(|_| attach(&pitstop, (80, 24), &["--watch"]))
+    // That of the start has none of the places.
+    let crowd: Vec<Terminal> = [(16, &["--watch"][..], "q leaves"), (16, &[], "F1 help")]
+        .into_iter()
+        .flat_map(|(count, flags, text)| {
+            let crowd = (0..count).map(|_| attach(&pitstop, (80, 24), flags));
+            let crowd: Vec<Terminal> = crowd.collect();
+            // Those that watch take no place from those that type.
+            for one in &crowd {
+                one.wait_for_text(text, SOON);
+            }
+            let refused = attach(&pitstop, (80, 24), flags);
+            assert_eq!(refused.wait_for_exit(SOON).code, 1);
+            crowd
+        })
         .collect();
-    for one in &crowd {
-        one.wait_for_text("q leaves", SOON);
-    }
-    let refused = attach(&pitstop, (80, 24), &[]);
-    assert_eq!(refused.wait_for_exit(SOON).code, 1);
     for _ in 0..2 {
         let taker = attach(&pitstop, (140, 40), &["--take"]);
         taker.wait_for_text("F1 help", SOON);

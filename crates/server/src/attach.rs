@@ -57,7 +57,10 @@ pub const PROTOCOL: &str = "pitstop-attach/1";
 /// The query by which a client asks for a place although all are taken, because it sends the others away.
 pub const TAKE_QUERY: &str = "take";
 
-/// The most terminals that are attached at a time, beside one that takes over from them.
+/// The query by which a client asks for one of the places of those that only watch, which take none from a terminal that types.
+pub const WATCH_QUERY: &str = "watch";
+
+/// The most terminals that are attached at a time, beside one that takes over from them and as many that watch.
 pub(super) const TERMINAL_COUNT: usize = 16;
 
 /// The longest message, in bytes.
@@ -224,11 +227,12 @@ pub(super) async fn attach(State(state): State<ServerState>, mut request: HttpRe
             "detach one of them, or use `pitstop attach --take`",
         )
     };
-    let takes = request.uri().query() == Some(TAKE_QUERY);
-    let places = if takes {
-        &state.takers
-    } else {
-        &state.terminals
+    let query = request.uri().query();
+    let (takes, watches) = (query == Some(TAKE_QUERY), query == Some(WATCH_QUERY));
+    let places = match (takes, watches) {
+        (true, _) => &state.takers,
+        (_, true) => &state.watchers,
+        _ => &state.terminals,
     };
     let place = Arc::clone(places).try_acquire_owned().map_err(crowded)?;
     let upgrade = hyper::upgrade::on(&mut request);
@@ -236,6 +240,7 @@ pub(super) async fn attach(State(state): State<ServerState>, mut request: HttpRe
     tokio::spawn(async move {
         let received = async {
             let mut attachment = receive(upgraded(upgrade).await?, Some(place)).await?;
+            attachment.hello.watch |= watches;
             if takes {
                 // The places of the others become free, and the next one that takes over needs this one.
                 attachment.hello.take = true;

@@ -290,6 +290,7 @@ fn script_router(
         streams: Arc::new(Semaphore::new(STREAM_COUNT)),
         polls: Arc::new(Semaphore::new(bridge::POLL_COUNT)),
         terminals: Arc::new(Semaphore::new(attach::TERMINAL_COUNT)),
+        watchers: Arc::new(Semaphore::new(attach::TERMINAL_COUNT)),
         takers: Arc::new(Semaphore::new(1)),
         closing,
     })

@@ -71,6 +71,8 @@ pub(super) struct ServerState {
     pub polls: Arc<Semaphore>,
     /// The places for attached terminals.
     pub terminals: Arc<Semaphore>,
+    /// The places for those that only watch.
+    pub watchers: Arc<Semaphore>,
     /// The place of a terminal that is about to take over from the others.
     pub takers: Arc<Semaphore>,
     /// A value that becomes true when the door closes.
