@@ -385,3 +385,64 @@ pub fn client_line(message: &ClientMessage) -> Vec<u8> {
 pub fn server_line(message: &ServerMessage) -> Vec<u8> {
     line(message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs of one version of the protocol are mixed when pitstop is updated beside a session, so a change of these lines needs
+    /// another version; and those of leaving and ending may never change.
+    #[test]
+    fn the_lines_of_a_version_of_the_protocol_stay_as_they_are() {
+        let hello = Hello {
+            watch: true,
+            take: false,
+            environment: [("TERM".to_owned(), "xterm".to_owned())].into(),
+        };
+        let text = |line: Vec<u8>| String::from_utf8(line).unwrap().trim_end().to_owned();
+        let lines = [
+            text(line(&hello)),
+            text(client_line(&ClientMessage::Resized)),
+            text(client_line(&ClientMessage::Suspend)),
+            text(client_line(&ClientMessage::Taken)),
+            text(client_line(&ClientMessage::Ran { success: true })),
+            text(client_line(&ClientMessage::Detach)),
+            text(server_line(&ServerMessage::Attached)),
+            text(server_line(&ServerMessage::Suspended)),
+            text(server_line(&ServerMessage::Edit { file: "/f".into() })),
+            text(server_line(&ServerMessage::Detached {
+                why: "w".to_owned(),
+                attach: None,
+            })),
+            text(server_line(&ServerMessage::Released)),
+            text(server_line(&ServerMessage::Failed {
+                code: 1,
+                error: "e".to_owned(),
+                hint: "h".to_owned(),
+            })),
+            text(server_line(&ServerMessage::Ended {
+                code: 0,
+                text: "t".to_owned(),
+            })),
+        ];
+        let expected = [
+            r#"{"watch":true,"take":false,"environment":{"TERM":"xterm"}}"#,
+            r#"{"type":"resized"}"#,
+            r#"{"type":"suspend"}"#,
+            r#"{"type":"taken"}"#,
+            r#"{"type":"ran","success":true}"#,
+            r#"{"type":"detach"}"#,
+            r#"{"type":"attached"}"#,
+            r#"{"type":"suspended"}"#,
+            r#"{"type":"edit","file":"/f"}"#,
+            r#"{"type":"detached","why":"w"}"#,
+            r#"{"type":"released"}"#,
+            r#"{"type":"failed","code":1,"error":"e","hint":"h"}"#,
+            r#"{"type":"ended","code":0,"text":"t"}"#,
+        ];
+        assert_eq!(
+            (PROTOCOL, &lines[..]),
+            ("pitstop-attach/1", &expected.map(str::to_owned)[..])
+        );
+    }
+}
