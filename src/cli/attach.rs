@@ -24,6 +24,7 @@ use std::{
 
 use clap::Args;
 use rustix::process::{Pid, Signal as Number, kill_process};
+use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::{
@@ -40,7 +41,7 @@ use crate::{
     supervisor::StartError,
 };
 use pitstop_base::clean::one_line;
-use pitstop_core::api::{endpoint::Endpoint, wire::StatusReport};
+use pitstop_core::api::endpoint::Endpoint;
 use pitstop_server::{
     attach::{
         ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, client_line,
@@ -132,14 +133,21 @@ pub fn run(args: &AttachArgs) -> Outcome {
     }
 }
 
+/// What the status of every version says of its supervisor.
+#[derive(Deserialize)]
+struct OwnProgram {
+    version: String,
+    pid: u32,
+}
+
 /// Becomes the program of the supervisor, which is of another version and can attach to it.
 fn by_its_own_program(args: &AttachArgs) -> Outcome {
-    let (report, _) = out::get::<StatusReport>("/status")?;
+    let (own, _) = out::get::<OwnProgram>("/status")?;
     eprintln!(
         "pitstop: the session here is run by pitstop {}: its own program shows it",
-        report.version
+        one_line(&own.version)
     );
-    let mut program = Command::new(format!("/proc/{}/exe", report.pid));
+    let mut program = Command::new(format!("/proc/{}/exe", own.pid));
     program.arg0("pitstop").arg("attach");
     program.args(args.watch.then_some("--watch"));
     program.args(args.take.then_some("--take"));

@@ -80,10 +80,10 @@ impl HostAnswer {
         self.error.is_some() || age.and_then(|age| age.to_std().ok()) > Some(2 * ANSWER_LIMIT)
     }
 
-    /// Returns its sessions, of which those that this version cannot read are left out.
-    pub fn read_reports(&self) -> impl Iterator<Item = (StatusReport, &Value)> {
-        let read = |one| Some((serde_json::from_value(Value::clone(one)).ok()?, one));
-        self.sessions.iter().filter_map(read)
+    /// Returns its sessions, each with its status, if this version can read that.
+    pub fn read_reports(&self) -> impl Iterator<Item = (Option<StatusReport>, &Value)> {
+        let read = |one| (serde_json::from_value(Value::clone(one)).ok(), one);
+        self.sessions.iter().map(read)
     }
 
     /// Returns the host of one of its sessions: only the shared store names another one.

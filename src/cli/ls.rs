@@ -91,7 +91,7 @@ pub(super) fn print_list(args: &LsArgs, fleet: &Fleet) -> Outcome {
 pub(super) struct Session {
     /// The machine, if it is another one.
     host: Option<HostAnswer>,
-    /// Its status; `None` if its supervisor does not answer.
+    /// Its status; `None` if its supervisor does not answer, or is of a version whose status this one cannot read.
     report: Option<StatusReport>,
     /// The same as it came, or what is known instead.
     json: Value,
@@ -111,17 +111,22 @@ pub(super) enum Place {
 impl Session {
     /// Returns its place.
     pub fn place(&self) -> Place {
-        match (&self.report, &self.host) {
-            (Some(report), None) => Place::Here(PathBuf::from(&report.project)),
-            (Some(report), Some(host)) if is_host(&host.host) => {
-                Place::On(host.host.clone(), report.project.clone())
+        match (self.project(), &self.host) {
+            (Some(project), None) => Place::Here(PathBuf::from(project)),
+            (Some(project), Some(host)) if is_host(&host.host) => {
+                Place::On(host.host.clone(), project.to_owned())
             }
             _ => Place::Nowhere,
         }
     }
 
+    /// Returns the path of its project, which is in the status of every version.
+    fn project(&self) -> Option<&str> {
+        self.json["project"].as_str()
+    }
+
     fn project_name(&self) -> String {
-        let project = self.report.as_ref().map(|report| report.project.as_str());
+        let project = self.project();
         match (&self.host, project) {
             (None, project) => {
                 project.map_or_else(|| "?".to_owned(), |path| out::path(Path::new(path)))
@@ -138,7 +143,10 @@ impl Session {
             return match error {
                 Some(NOT_YET) => "is asked".to_owned(),
                 Some(error) => format!("does not answer: {error}"),
-                None => "does not answer".to_owned(),
+                None => match self.json["version"].as_str() {
+                    Some(version) => format!("runs, by pitstop {}", one_line(version)),
+                    None => "does not answer".to_owned(),
+                },
             };
         };
         let state = need_in_words(report).unwrap_or_else(|| report.agent.state.phrase());
@@ -252,7 +260,7 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
                 sessions: Vec::new(),
                 ..host.clone()
             }),
-            report: Some(report),
+            report,
             json,
         });
     }
@@ -381,7 +389,7 @@ pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
     let sessions = on_this_machine()?;
     let projects = sessions
         .iter()
-        .filter_map(|one| Some(Path::new(&one.report.as_ref()?.project)));
+        .filter_map(|one| one.project().map(Path::new));
     let fits = |project: &&Path| {
         let last = project.file_name().unwrap_or_default().to_string_lossy();
         project.ends_with(name) || last.starts_with(name)

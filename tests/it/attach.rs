@@ -4,14 +4,21 @@ use std::{
     env,
     ffi::OsString,
     fs,
-    io::Write as _,
-    os::unix::fs::symlink,
+    io::{Read as _, Write as _},
+    os::unix::{
+        fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
+        net::UnixListener,
+    },
     path::{Path, PathBuf},
+    process::Command,
+    thread,
     time::{Duration, Instant},
 };
 
+use pitstop_core::config::load::paths::project_hash;
 use pitstop_server::{attach::PROTOCOL, client::ApiClient};
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::{
     kit::{
@@ -487,6 +494,53 @@ fn a_session_takes_one_of_the_few_sources_of_notices_that_its_user_has() {
         .filter_map(|descriptor| fs::read_link(descriptor.ok()?.path()).ok())
         .filter(|target| target.ends_with("anon_inode:inotify"));
     assert_eq!(sources.count(), 1);
+}
+
+#[test]
+fn a_supervisor_of_another_version_is_listed_and_shown_by_its_own_program() {
+    let launch = Launch::quiet_demo();
+    let run = launch.the_home().path("state/pitstop/run");
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&run)
+        .unwrap();
+    let hash = project_hash(launch.project()).unwrap();
+    let (socket, secrets) = (run.join("other.sock"), run.join(format!("{hash}.control")));
+    fs::write(&secrets, format!("{}\n0123abcd\n", socket.display())).unwrap();
+    fs::set_permissions(&secrets, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut own = Command::new("sleep").arg("1000").spawn().unwrap();
+    let status = json!({ "version": "9.9.9", "pid": own.id(), "project": launch.project() });
+    let listener = UnixListener::bind(&socket).unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut request = [0; 4096];
+            let count = stream.read(&mut request).unwrap_or(0);
+            let (code, body) = if request[..count].starts_with(b"POST /attach") {
+                (426, "{}".to_owned())
+            } else {
+                (200, status.to_string())
+            };
+            let head = format!(
+                "HTTP/1.1 {code} -\r\ncontent-length: {}\r\n\r\n",
+                body.len()
+            );
+            let _ = stream.write_all((head + &body).as_bytes());
+        }
+    });
+    let listed = launch.command(&["ls"]).output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("runs, by pitstop 9.9.9"), "{listed}");
+    let name = launch.project().file_name().unwrap().to_str().unwrap();
+    for args in [&["attach"][..], &["attach", name]] {
+        let shown = call(&launch, launch.project(), (140, 45), args);
+        shown.wait_for_text("run by pitstop 9.9.9: its own program shows it", SOON);
+        // `sleep`, which knows no `attach`.
+        shown.wait_for_text("invalid time interval", SOON);
+        assert_eq!(shown.wait_for_exit(SOON).code, 1);
+    }
+    own.kill().unwrap();
+    own.wait().unwrap();
 }
 
 #[test]
