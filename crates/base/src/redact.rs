@@ -29,7 +29,7 @@ use memchr::memmem;
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
 pub use json::{json, named, value};
-use patterns::{HEX, PARTS, PATTERNS, Pattern, TOKENS, UPPER};
+use patterns::{PARTS, PATTERNS, Pattern, Set, TOKENS, Token};
 
 /// The beginning of the words for the hidden part; its kind and a bracket follow.
 pub const MASK: &str = "…[masked ";
@@ -195,21 +195,6 @@ pub fn masks(text: &str) -> Option<String> {
     }
 }
 
-/// The expression for all tokens: a text is read once, however many there are. Their lengths are no part of it, for counted
-/// repetitions make it take long to compile.
-static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
-    let tokens = TOKENS.map(|(prefix, _, set, _)| {
-        let end = if is_exact(prefix, set) { r"\b" } else { "" };
-        format!("{}{set}+{end}", regex::escape(prefix))
-    });
-    expression(&format!(r"\b(?:{})", tokens.join("|")))
-});
-
-/// Reports whether a token has a fixed length.
-fn is_exact(prefix: &str, set: &str) -> bool {
-    [HEX, UPPER].contains(&set) && prefix != "AGE-SECRET-KEY-1"
-}
-
 /// The expressions of [`PATTERNS`], in their order: that of the command, if there is one, and that of the secret. All together take
 /// four milliseconds to compile, more than most commands take for all else, and most texts need none.
 static SHAPES: [OnceLock<(Option<Regex>, Regex)>; PATTERNS.len()] =
@@ -330,29 +315,70 @@ fn apart(mut found: Vec<Secret>) -> Vec<Secret> {
     apart
 }
 
-/// Adds the tokens with a prefix of their own.
+/// Adds the tokens with a prefix of their own. No regular expression: every text is read for them, and one of all prefixes
+/// takes longer to compile than most commands take for all else.
 fn tokens(text: &str, found: &mut Vec<Secret>) {
-    for one in TOKEN.find_iter(text.as_bytes()) {
-        let kind = TOKENS.iter().find_map(|(prefix, kind, set, least)| {
-            let body = one.as_bytes().strip_prefix(prefix.as_bytes())?;
-            let exact = body.len() == *least;
-            let whole = exact || body.len() > *least && !is_exact(prefix, set);
-            (whole && is_mixed(body, set)).then_some(*kind)
-        });
-        found.extend(kind.map(|kind| Secret {
-            range: one.range(),
-            kind,
-        }));
+    let bytes = text.as_bytes();
+    // The end of the last stretch of each set, so that none is read twice.
+    let mut ends = [0; Set::COUNT];
+    let (mut at, mut is_behind_word) = (0, false);
+    while let Some(byte) = bytes.get(at) {
+        let is_word = byte.is_ascii_alphanumeric() || *byte == b'_';
+        let begins = is_word && !is_behind_word;
+        is_behind_word = is_word;
+        let token = begins.then(|| token_at(bytes, at, &mut ends)).flatten();
+        let Some(token) = token else {
+            at += 1;
+            continue;
+        };
+        at = token.range.end;
+        found.push(token);
     }
 }
 
+/// The tokens by the first byte of their prefix.
+static BY_LETTER: LazyLock<[Vec<Token>; 128]> = LazyLock::new(|| {
+    let mut tokens = [const { Vec::new() }; 128];
+    for token in TOKENS {
+        tokens[usize::from(token.0.as_bytes()[0])].push(token);
+    }
+    tokens
+});
+
+/// Returns the token that begins at a place in the text.
+fn token_at(text: &[u8], at: usize, ends: &mut [usize; Set::COUNT]) -> Option<Secret> {
+    let tokens = BY_LETTER.get(usize::from(text[at]))?;
+    tokens.iter().find_map(|(prefix, kind, set, least)| {
+        if !text[at..].starts_with(prefix.as_bytes()) {
+            return None;
+        }
+        let begin = at + prefix.len();
+        let end = &mut ends[*set as usize];
+        if *end < begin {
+            let length = text[begin..].iter().take_while(|byte| set.has(**byte));
+            *end = begin + length.count();
+        }
+        let body = &text[begin..*end];
+        let is_whole = body.len() == *least || body.len() > *least && !is_exact(prefix, *set);
+        (is_whole && is_mixed(body, *set)).then_some(Secret {
+            range: at..*end,
+            kind,
+        })
+    })
+}
+
+/// Reports whether a token has a fixed length.
+fn is_exact(prefix: &str, set: Set) -> bool {
+    matches!(set, Set::Hex | Set::Upper) && prefix != "AGE-SECRET-KEY-1"
+}
+
 /// Reports whether a token's body looks random: words with dashes have one kind of letters, and samples repeat one letter.
-fn is_mixed(body: &[u8], set: &str) -> bool {
+fn is_mixed(body: &[u8], set: Set) -> bool {
     let body = &body[..body.len().min(64)];
     let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
     let has = |class: fn(&u8) -> bool| body.iter().any(class);
     let cases = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
-    distinct(body) >= 8 && (digits >= 2 || cases || set == UPPER)
+    distinct(body) >= 8 && (digits >= 2 || cases || set == Set::Upper)
 }
 
 /// Reports whether the value of a header looks random.

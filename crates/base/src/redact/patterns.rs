@@ -9,76 +9,105 @@
 
 use super::{PASSWORD, is_base64, is_prose, is_random, is_value};
 
-/// The characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
-pub(super) const HEX: &str = "[0-9A-Fa-f]";
-pub(super) const UPPER: &str = "[0-9A-Z]";
-pub(super) const ALNUM: &str = "[0-9A-Za-z]";
-pub(super) const WORD: &str = "[0-9A-Za-z_]";
-pub(super) const URL: &str = "[0-9A-Za-z_-]";
-pub(super) const DOTTED: &str = "[0-9A-Za-z_.-]";
+/// A set of the characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Set {
+    /// Digits in hex.
+    Hex,
+    /// Capitals and digits.
+    Upper,
+    /// Letters and digits.
+    Alnum,
+    /// Those of an identifier.
+    Word,
+    /// Those of base64 in a URL.
+    Url,
+    /// Those of base64 in a URL, and dots.
+    Dotted,
+}
 
-/// The tokens with a prefix of their own: the prefix, the kind, the characters that follow, and their smallest number.
-pub(super) const TOKENS: [(&str, &str, &str, usize); 60] = [
-    ("sk-ant-", "Anthropic key", URL, 16),
-    ("sk-proj-", "OpenAI key", URL, 20),
-    ("sk-svcacct-", "OpenAI key", URL, 20),
-    ("sk-or-v1-", "OpenRouter key", HEX, 32),
-    ("sk-", "API key", URL, 20),
-    ("sk_live_", "Stripe key", ALNUM, 16),
-    ("sk_test_", "Stripe key", ALNUM, 16),
-    ("rk_live_", "Stripe key", ALNUM, 16),
-    ("rk_test_", "Stripe key", ALNUM, 16),
-    ("whsec_", "Stripe secret", ALNUM, 20),
-    ("AKIA", "AWS key id", UPPER, 16),
-    ("ASIA", "AWS key id", UPPER, 16),
-    ("ghp_", "GitHub token", ALNUM, 30),
-    ("gho_", "GitHub token", ALNUM, 30),
-    ("ghu_", "GitHub token", ALNUM, 30),
-    ("ghs_", "GitHub token", ALNUM, 30),
-    ("ghr_", "GitHub token", ALNUM, 30),
-    ("github_pat_", "GitHub token", WORD, 30),
-    ("glpat-", "GitLab token", URL, 20),
-    ("glptt-", "GitLab token", HEX, 40),
-    ("gldt-", "GitLab token", URL, 20),
-    ("glsa_", "Grafana token", WORD, 32),
-    ("xoxb-", "Slack token", URL, 20),
-    ("xoxa-", "Slack token", URL, 20),
-    ("xoxp-", "Slack token", URL, 20),
-    ("xoxr-", "Slack token", URL, 20),
-    ("xoxs-", "Slack token", URL, 20),
-    ("xoxe-", "Slack token", URL, 20),
-    ("xapp-", "Slack token", URL, 20),
-    ("AIza", "Google key", URL, 35),
-    ("ya29.", "Google token", URL, 20),
-    ("GOCSPX-", "Google secret", URL, 20),
-    ("hf_", "Hugging Face token", ALNUM, 30),
-    ("npm_", "npm token", ALNUM, 36),
-    ("pypi-", "PyPI token", URL, 50),
-    ("SG.", "SendGrid key", DOTTED, 40),
-    ("shpat_", "Shopify token", HEX, 32),
-    ("shpss_", "Shopify secret", HEX, 32),
-    ("dop_v1_", "DigitalOcean token", HEX, 64),
-    ("dckr_pat_", "Docker token", URL, 20),
-    ("dapi", "Databricks token", HEX, 32),
-    ("key-", "Mailgun key", HEX, 32),
-    ("SK", "Twilio key", HEX, 32),
-    ("hvs.", "Vault token", URL, 24),
-    ("hvb.", "Vault token", URL, 24),
-    ("ATATT3", "Atlassian token", URL, 50),
-    ("lin_api_", "Linear key", ALNUM, 32),
-    ("ntn_", "Notion token", ALNUM, 40),
-    ("gsk_", "Groq key", ALNUM, 40),
-    ("xai-", "xAI key", ALNUM, 40),
-    ("pplx-", "Perplexity key", ALNUM, 40),
-    ("r8_", "Replicate token", ALNUM, 37),
-    ("sbp_", "Supabase token", HEX, 40),
-    ("pscale_tkn_", "PlanetScale token", URL, 32),
-    ("PMAK-", "Postman key", URL, 50),
-    ("NRAK-", "New Relic key", ALNUM, 27),
-    ("sntrys_", "Sentry token", DOTTED, 40),
-    ("EAACEdEose0cBA", "Facebook token", ALNUM, 20),
-    ("AGE-SECRET-KEY-1", "age key", UPPER, 50),
-    ("HRKU-", "Heroku key", URL, 36),
+use Set::{Alnum, Dotted, Hex, Upper, Url, Word};
+
+impl Set {
+    pub(super) const COUNT: usize = Dotted as usize + 1;
+
+    pub(super) fn has(self, byte: u8) -> bool {
+        match self {
+            Hex => byte.is_ascii_hexdigit(),
+            Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Alnum => byte.is_ascii_alphanumeric(),
+            Word => Alnum.has(byte) || byte == b'_',
+            Url => Word.has(byte) || byte == b'-',
+            Dotted => Url.has(byte) || byte == b'.',
+        }
+    }
+}
+
+/// A token with a prefix of its own: the prefix, the kind, the characters that follow, and their smallest number.
+pub(super) type Token = (&'static str, &'static str, Set, usize);
+
+/// All tokens. Of those that begin alike the longer prefix comes first, for its kind says more.
+pub(super) const TOKENS: [Token; 60] = [
+    ("sk-ant-", "Anthropic key", Url, 16),
+    ("sk-proj-", "OpenAI key", Url, 20),
+    ("sk-svcacct-", "OpenAI key", Url, 20),
+    ("sk-or-v1-", "OpenRouter key", Hex, 32),
+    ("sk-", "API key", Url, 20),
+    ("sk_live_", "Stripe key", Alnum, 16),
+    ("sk_test_", "Stripe key", Alnum, 16),
+    ("rk_live_", "Stripe key", Alnum, 16),
+    ("rk_test_", "Stripe key", Alnum, 16),
+    ("whsec_", "Stripe secret", Alnum, 20),
+    ("AKIA", "AWS key id", Upper, 16),
+    ("ASIA", "AWS key id", Upper, 16),
+    ("ghp_", "GitHub token", Alnum, 30),
+    ("gho_", "GitHub token", Alnum, 30),
+    ("ghu_", "GitHub token", Alnum, 30),
+    ("ghs_", "GitHub token", Alnum, 30),
+    ("ghr_", "GitHub token", Alnum, 30),
+    ("github_pat_", "GitHub token", Word, 30),
+    ("glpat-", "GitLab token", Url, 20),
+    ("glptt-", "GitLab token", Hex, 40),
+    ("gldt-", "GitLab token", Url, 20),
+    ("glsa_", "Grafana token", Word, 32),
+    ("xoxb-", "Slack token", Url, 20),
+    ("xoxa-", "Slack token", Url, 20),
+    ("xoxp-", "Slack token", Url, 20),
+    ("xoxr-", "Slack token", Url, 20),
+    ("xoxs-", "Slack token", Url, 20),
+    ("xoxe-", "Slack token", Url, 20),
+    ("xapp-", "Slack token", Url, 20),
+    ("AIza", "Google key", Url, 35),
+    ("ya29.", "Google token", Url, 20),
+    ("GOCSPX-", "Google secret", Url, 20),
+    ("hf_", "Hugging Face token", Alnum, 30),
+    ("npm_", "npm token", Alnum, 36),
+    ("pypi-", "PyPI token", Url, 50),
+    ("SG.", "SendGrid key", Dotted, 40),
+    ("shpat_", "Shopify token", Hex, 32),
+    ("shpss_", "Shopify secret", Hex, 32),
+    ("dop_v1_", "DigitalOcean token", Hex, 64),
+    ("dckr_pat_", "Docker token", Url, 20),
+    ("dapi", "Databricks token", Hex, 32),
+    ("key-", "Mailgun key", Hex, 32),
+    ("SK", "Twilio key", Hex, 32),
+    ("hvs.", "Vault token", Url, 24),
+    ("hvb.", "Vault token", Url, 24),
+    ("ATATT3", "Atlassian token", Url, 50),
+    ("lin_api_", "Linear key", Alnum, 32),
+    ("ntn_", "Notion token", Alnum, 40),
+    ("gsk_", "Groq key", Alnum, 40),
+    ("xai-", "xAI key", Alnum, 40),
+    ("pplx-", "Perplexity key", Alnum, 40),
+    ("r8_", "Replicate token", Alnum, 37),
+    ("sbp_", "Supabase token", Hex, 40),
+    ("pscale_tkn_", "PlanetScale token", Url, 32),
+    ("PMAK-", "Postman key", Url, 50),
+    ("NRAK-", "New Relic key", Alnum, 27),
+    ("sntrys_", "Sentry token", Dotted, 40),
+    ("EAACEdEose0cBA", "Facebook token", Alnum, 20),
+    ("AGE-SECRET-KEY-1", "age key", Upper, 50),
+    ("HRKU-", "Heroku key", Url, 36),
 ];
 
 /// A secret that is found by the text around it.
