@@ -227,17 +227,6 @@ impl Pattern {
     }
 }
 
-/// The expression for the last word of a secret's name, and the sign that gives it a value.
-static NAMED: LazyLock<Regex> = LazyLock::new(|| {
-    let words = [NAMES.as_slice(), &PASSWORD_NAMES].concat().join("|");
-    expression(&format!(r#"(?i:{words})\\*["'`]?[ :]{{0,16}}?[=:]"#))
-});
-
-/// The expression for a `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a
-/// blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
-static VARIABLE: LazyLock<Regex> =
-    LazyLock::new(|| expression(r#"(?m:^|[\s"'`;&|(])[A-Z0-9_]{2,80}="#));
-
 /// Compiles an expression over bytes, for classes of all characters make large automata. Every secret begins behind an
 /// ASCII character and ends before one, so none is cut within a character.
 fn expression(text: &str) -> Regex {
@@ -429,34 +418,21 @@ fn is_value(value: &str) -> bool {
 
 /// Adds the values that are given to a secret's name: `PASSWORD=…`, `"api_key": "…"`, `token: …`.
 fn assignments(text: &str, found: &mut Vec<Secret>) {
-    for one in VARIABLE.find_iter(text.as_bytes()) {
-        let name = name_at(text, one.end() - 2);
-        let secret = is_secret_name(name);
-        let value = value_behind(text, one.end()).filter(|(value, _)| {
-            let value = &text[value.clone()];
-            is_value(value)
-                && if secret {
-                    value.len() >= 4 && !is_plain(value)
-                } else {
-                    looks_like_key(value)
-                }
-        });
-        found.extend(value.map(|(range, _)| named_secret(name, range)));
-    }
     let (mut stretch_end, mut nested) = (0, 0);
-    for one in NAMED.find_iter(text.as_bytes()) {
-        let name = name_at(text, one.start());
+    for sign in memchr::memchr2_iter(b'=', b':', text.as_bytes()) {
+        found.extend(variable(text, sign));
+        let name = name_before(text, sign);
         if !is_secret_name(name) {
             continue;
         }
-        if one.end() > stretch_end {
+        if sign >= stretch_end {
             nested = 0;
         }
         nested += 1;
         if nested > NESTED {
             continue;
         }
-        let Some((value, quoted)) = value_behind(text, one.end()) else {
+        let Some((value, quoted)) = value_behind(text, sign + 1) else {
             continue;
         };
         stretch_end = stretch_end.max(value.end);
@@ -465,6 +441,32 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
             && looks_random(&text[value.clone()], quoted);
         found.extend(is.then(|| named_secret(name, value)));
     }
+}
+
+/// Returns the secret of a `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a
+/// blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
+fn variable(text: &str, sign: usize) -> Option<Secret> {
+    let bytes = text.as_bytes();
+    let is_upper =
+        |byte: &&u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b'_';
+    let name = bytes[..sign].iter().rev().take_while(is_upper);
+    let length = name.take(NAME_REACH + 1).count();
+    let start = sign - length;
+    let is_name = bytes[sign] == b'=' && (2..=NAME_REACH).contains(&length);
+    let begins = start == 0 || b" \t\n\r\x0b\x0c\"'`;&|(".contains(&bytes[start - 1]);
+    if !is_name || !begins {
+        return None;
+    }
+    let name = &text[start..sign];
+    let (range, _) = value_behind(text, sign + 1)?;
+    let value = &text[range.clone()];
+    let is = is_value(value)
+        && if is_secret_name(name) {
+            value.len() >= 4 && !is_plain(value)
+        } else {
+            looks_like_key(value)
+        };
+    is.then(|| named_secret(name, range))
 }
 
 fn named_secret(name: &str, range: Range<usize>) -> Secret {
@@ -476,16 +478,22 @@ fn named_secret(name: &str, range: Range<usize>) -> Secret {
     Secret { range, kind }
 }
 
-/// Returns the whole name around a place in the text.
-fn name_at(text: &str, word: usize) -> &str {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-    let bytes = text.as_bytes();
-    let count = |bytes: &mut dyn Iterator<Item = &u8>| {
-        bytes.take_while(|b| is_name(b)).take(NAME_REACH).count()
-    };
-    let start = word - count(&mut bytes[..word].iter().rev());
-    let end = word + count(&mut bytes[word..].iter());
-    &text[start..end]
+/// Returns the name in front of a `=` or `:`, without its quote and the blanks behind it.
+fn name_before(text: &str, sign: usize) -> &str {
+    const BLANKS: usize = 16;
+    let before = &text.as_bytes()[..sign];
+    let blanks = before.iter().rev().take_while(|byte| **byte == b' ');
+    let before = &before[..sign - blanks.take(BLANKS).count()];
+    let before = before
+        .strip_suffix(b"\"")
+        .or_else(|| before.strip_suffix(b"'"))
+        .or_else(|| before.strip_suffix(b"`"))
+        .unwrap_or(before);
+    let slashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+    let end = before.len() - slashes.count();
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let name = text.as_bytes()[..end].iter().rev().take_while(is_name);
+    &text[end - name.take(NAME_REACH).count()..end]
 }
 
 /// Reports whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
