@@ -16,8 +16,12 @@ pub(super) enum Set {
     Hex,
     /// Capitals and digits.
     Upper,
+    /// Small letters and digits.
+    Lower,
     /// Letters and digits.
     Alnum,
+    /// Those of base64.
+    Base64,
     /// Those of an identifier.
     Word,
     /// Those of base64 in a URL.
@@ -26,7 +30,7 @@ pub(super) enum Set {
     Dotted,
 }
 
-use Set::{Alnum, Dotted, Hex, Upper, Url, Word};
+use Set::{Alnum, Base64, Dotted, Hex, Lower, Upper, Url, Word};
 
 impl Set {
     pub(super) const COUNT: usize = Dotted as usize + 1;
@@ -35,7 +39,9 @@ impl Set {
         match self {
             Hex => byte.is_ascii_hexdigit(),
             Upper => byte.is_ascii_uppercase() || byte.is_ascii_digit(),
+            Lower => byte.is_ascii_lowercase() || byte.is_ascii_digit(),
             Alnum => byte.is_ascii_alphanumeric(),
+            Base64 => Alnum.has(byte) || byte == b'+' || byte == b'/',
             Word => Alnum.has(byte) || byte == b'_',
             Url => Word.has(byte) || byte == b'-',
             Dotted => Url.has(byte) || byte == b'.',
@@ -47,7 +53,7 @@ impl Set {
 pub(super) type Token = (&'static str, &'static str, Set, usize);
 
 /// All tokens. Of those that begin alike the longer prefix comes first, for its kind says more.
-pub(super) const TOKENS: [Token; 60] = [
+pub(super) const TOKENS: [Token; 118] = [
     ("sk-ant-", "Anthropic key", Url, 16),
     ("sk-proj-", "OpenAI key", Url, 20),
     ("sk-svcacct-", "OpenAI key", Url, 20),
@@ -108,6 +114,64 @@ pub(super) const TOKENS: [Token; 60] = [
     ("EAACEdEose0cBA", "Facebook token", Alnum, 20),
     ("AGE-SECRET-KEY-1", "age key", Upper, 50),
     ("HRKU-", "Heroku key", Url, 36),
+    ("ABIA", "AWS key id", Upper, 16),
+    ("ACCA", "AWS key id", Upper, 16),
+    ("xoxc-", "Slack token", Url, 20),
+    ("xoxd-", "Slack token", Url, 20),
+    ("glrt-", "GitLab token", Url, 20),
+    ("glft-", "GitLab token", Url, 20),
+    ("glagent-", "GitLab token", Url, 40),
+    ("glc_", "Grafana token", Alnum, 32),
+    ("doo_v1_", "DigitalOcean token", Hex, 64),
+    ("dor_v1_", "DigitalOcean token", Hex, 64),
+    ("dckr_oat_", "Docker token", Url, 20),
+    ("shpca_", "Shopify token", Hex, 32),
+    ("shppa_", "Shopify token", Hex, 32),
+    ("sq0atp-", "Square token", Url, 22),
+    ("sq0csp-", "Square secret", Url, 43),
+    ("figd_", "Figma token", Url, 40),
+    ("secret_", "Notion token", Alnum, 43),
+    ("dp.pt.", "Doppler token", Alnum, 40),
+    ("dp.st.", "Doppler token", Dotted, 40),
+    ("fo1_", "Fly token", Url, 40),
+    ("fm2_", "Fly token", Base64, 50),
+    ("tskey-auth-", "Tailscale key", Url, 30),
+    ("tskey-api-", "Tailscale key", Url, 30),
+    ("rnd_", "Render key", Alnum, 28),
+    ("nfp_", "Netlify token", Alnum, 36),
+    ("sntryu_", "Sentry token", Hex, 64),
+    ("phx_", "PostHog key", Alnum, 40),
+    ("ATCTT3", "Atlassian token", Url, 50),
+    ("ATBB", "Bitbucket password", Alnum, 32),
+    ("tgp_v1_", "Together key", Url, 40),
+    ("csk-", "Cerebras key", Alnum, 40),
+    ("rubygems_", "RubyGems key", Hex, 48),
+    ("oy2", "NuGet key", Lower, 43),
+    ("CFPAT-", "Contentful token", Url, 40),
+    ("LTAI", "Alibaba key id", Alnum, 20),
+    ("sb_secret_", "Supabase key", Url, 30),
+    ("pscale_pw_", "PlanetScale password", Url, 32),
+    ("1//0", "Google token", Url, 40),
+    ("apify_api_", "Apify token", Alnum, 30),
+    ("EZAK", "EasyPost key", Alnum, 54),
+    ("bkua_", "Buildkite token", Hex, 40),
+    ("CCIPAT_", "CircleCI token", Word, 40),
+    ("sgp_", "Sourcegraph token", Hex, 40),
+    ("mlsn.", "MailerSend token", Hex, 64),
+    ("nvapi-", "NVIDIA key", Url, 60),
+    ("tvly-", "Tavily key", Url, 32),
+    ("pcsk_", "Pinecone key", Word, 60),
+    ("AQ.Ab", "Google key", Url, 40),
+    ("pat-na1-", "HubSpot token", Url, 36),
+    ("pat-eu1-", "HubSpot token", Url, 36),
+    ("sl.", "Dropbox token", Url, 100),
+    ("jina_", "Jina key", Alnum, 50),
+    ("fc-", "Firecrawl key", Hex, 32),
+    ("e2b_", "E2B key", Hex, 40),
+    ("lsv2_", "LangSmith key", Word, 40),
+    ("AstraCS:", "Astra token", Alnum, 20),
+    ("cfut_", "Cloudflare token", Alnum, 40),
+    ("cio", "crates.io token", Alnum, 32),
 ];
 
 /// A secret that is found by the text around it.
