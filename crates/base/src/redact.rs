@@ -201,15 +201,10 @@ static SHAPES: [OnceLock<(Option<Regex>, Regex)>; PATTERNS.len()] =
     [const { OnceLock::new() }; PATTERNS.len()];
 
 impl Pattern {
-    /// Reports whether a text may hold such a secret: it has the mark, or the name of a command.
+    /// Reports whether a text may hold such a secret: it has a mark, and the name of a command.
     fn may_be_in(&self, text: &str) -> bool {
-        let marks = if self.command.is_empty() {
-            self.mark
-        } else {
-            self.command
-        };
-        let mut marks = marks.split('|');
-        marks.any(|mark| memmem::find(text.as_bytes(), mark.as_bytes()).is_some())
+        let has = |word: &str| memmem::find(text.as_bytes(), word.as_bytes()).is_some();
+        self.mark.split('|').any(has) && self.command.split('|').any(has)
     }
 
     fn compile(&self) -> (Option<Regex>, Regex) {
@@ -221,7 +216,9 @@ impl Pattern {
         // A command ends with its line, unless that ends in a backslash, or where another begins.
         let command = (!self.command.is_empty()).then(|| {
             let name = self.command;
-            expression(&format!(r"\b(?:{name})(?:[^\n|;\\]|\\(?s:.))*"))
+            expression(&format!(
+                r"\b(?:{name})(?:[^\n|;\\&]|&[^\n|;\\&]|\\(?s:.))*"
+            ))
         });
         (command, expression(&regex))
     }
@@ -631,6 +628,34 @@ fn is_wordy(value: &str) -> bool {
             part.len() <= 12 && switches(part.as_bytes()) <= 2
         });
     wordy && parts >= 2
+}
+
+/// Reports whether small letters, capitals and digits alternate as they do in no identifier: in base64, at more than a third of
+/// its places. Hashes in hex have no capitals.
+fn is_scrambled(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let class = |byte: u8| match byte {
+        b'a'..=b'z' => 1,
+        b'A'..=b'Z' => 2,
+        b'0'..=b'9' => 3,
+        _ => 0,
+    };
+    let changes = bytes.windows(2).filter(|pair| {
+        let (a, b) = (class(pair[0]), class(pair[1]));
+        a != b && a * b > 0
+    });
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    // In twentieths: the fewer digits, the fewer changes chance gives.
+    let least = if digits < 2 { 8 } else { 7 };
+    (20..=VALUE_REACH).contains(&bytes.len())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte))
+        && (changes.count() * 20 >= bytes.len() * least
+            || bytes.len() >= 32 && entropy(bytes) >= 4.5)
+        && bytes.iter().any(u8::is_ascii_lowercase)
+        && bytes.iter().any(u8::is_ascii_uppercase)
+        && distinct(bytes) >= 10
 }
 
 /// Reports whether a value under any name is a key: long, of all three kinds of characters, and random. Hashes in hex,

@@ -7,7 +7,9 @@
 //!
 //! A secret that only its name shows (`PASSWORD=…`) has no shape: see the parent module.
 
-use super::{PASSWORD, is_base64, is_prose, is_random, is_value};
+use super::{
+    PASSWORD, SECRET, is_base64, is_prose, is_random, is_scrambled, is_value, looks_random,
+};
 
 /// A set of the characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,8 +181,8 @@ pub(super) struct Pattern {
     pub(super) kind: &'static str,
     /// The name of the command whose arguments are searched; the whole text is searched if this is empty.
     pub(super) command: &'static str,
-    /// A text that is part of every such secret and what is around it, for those that no command has; the expression is compiled for
-    /// the first text that holds it. Empty if there is none.
+    /// Texts, set apart by bars, of which one is part of every such secret and what is around it. The expression is compiled for the
+    /// first text that holds one, and the name of a command if there is one. Empty if any text will do.
     pub(super) mark: &'static str,
     /// The secret is its last group. [`PARTS`] are put in by their names.
     pub(super) regex: &'static str,
@@ -215,12 +217,12 @@ pub(super) const PARTS: [(&str, &str); 2] = [
 ];
 
 /// The shapes that need more than a prefix.
-pub(super) const PATTERNS: [Pattern; 15] = [
+pub(super) const PATTERNS: [Pattern; 31] = [
     Pattern {
         kind: "private key",
         command: "",
         mark: "PRIVATE KEY",
-        regex: r"-----BEGIN [^\n-]*PRIVATE KEY[^\n-]*-----[\s\\nr]*((?:[0-9A-Za-z\s+/=\\:,|>]|-[0-9A-Za-z\s+/=\\:,|>])+[0-9A-Za-mo-qs-z+/=:,|>])",
+        regex: r"-----BEGIN [^\n-]*PRIVATE KEY[^\n-]*-----[\s\\nr]*((?:[0-9A-Za-z\s+/=\\:,|>]|→|-[0-9A-Za-z\s+/=\\:,|>])+[0-9A-Za-mo-qs-z+/=:,|>])",
         is_secret: |value| value.len() > 16,
         example: "-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----",
         counter: "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END CERTIFICATE-----",
@@ -229,7 +231,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
         kind: "web token",
         command: "",
         mark: "eyJ",
-        regex: r"\b(eyJ[0-9A-Za-z_-]{9,}\.eyJ[0-9A-Za-z_-]{9,}\.[0-9A-Za-z_-]*)",
+        regex: r"\b(eyJ[0-9A-Za-z_-]{9,}(?:\.eyJ[0-9A-Za-z_-]{9,}\.[0-9A-Za-z_-]*|(?:\.[0-9A-Za-z_-]+){4}))",
         is_secret: |_| true,
         example: "jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.§",
         counter: "eyJ is how JSON in base64 begins",
@@ -238,7 +240,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
         kind: "bot token",
         command: "",
         mark: ":AA",
-        regex: r"\b([0-9]{8,10}:AA[0-9A-Za-z_-]{33})(?:[^0-9A-Za-z_-]|$)",
+        regex: r"(?:\b|bot)([0-9]{8,10}:AA[0-9A-Za-z_-]{33})(?:[^0-9A-Za-z_-]|$)",
         is_secret: |_| true,
         example: "bot 123456789:AA§7",
         counter: "at 12345678:AA it ends",
@@ -246,8 +248,8 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "bearer token",
         command: "",
-        mark: "",
-        regex: r"(?i:bearer) ([0-9A-Za-z_.~+/=-]{16,})",
+        mark: "earer |EARER ",
+        regex: r"(?:[bB]earer|BEARER) ([0-9A-Za-z_.~+/=-]{16,})",
         is_secret: is_random,
         example: "curl -H 'X: Bearer §'",
         counter: "Bearer authentication is described elsewhere in this document",
@@ -264,8 +266,8 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: "webhook",
         command: "",
-        mark: "hooks",
-        regex: r"://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/([0-9A-Za-z_-]*/[0-9A-Za-z_/-]{15,})",
+        mark: "hooks|webhook",
+        regex: r"://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks|\w+\.webhook\.office\.com/webhookb2)/([0-9A-Za-z_-]*/[0-9A-Za-z_/-]{15,})",
         is_secret: |_| true,
         example: "https://hooks.slack.com/services/T0/B0/§",
         counter: "https://hooks.slack.com/services/",
@@ -274,7 +276,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
         kind: PASSWORD,
         command: "",
         mark: "://",
-        regex: r#"://[^\s/"'`<>?#|):]*:([^\s/"'`<>?#|)]{3,})@"#,
+        regex: r#"://[^\s/"'`<>?#|):]*:([^\s/"'`<>?|)]{3,})@"#,
         is_secret: is_value,
         example: "postgres://ada:§@db.example.org:5432/app",
         counter: "https://user:password@example.org/",
@@ -282,7 +284,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     // A blank behind the option would make these commands ask for the password.
     Pattern {
         kind: PASSWORD,
-        command: "mysql|mariadb",
+        command: "mysql|mariadb|7z",
         mark: "",
         regex: " -p<value>",
         is_secret: is_value,
@@ -291,7 +293,7 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     },
     Pattern {
         kind: PASSWORD,
-        command: "sshpass|login",
+        command: "sshpass|login|mongo |mongosh|mongodump|mongorestore|mongoexport|mongoimport",
         mark: "",
         regex: " -p *<value>",
         is_secret: is_value,
@@ -337,8 +339,8 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "",
-        mark: "--pass",
-        regex: "--pass(?:word|wd|phrase)= *<value>",
+        mark: "password|passwd|passphrase",
+        regex: r"--(?:\w+[_-])*pass(?:word|wd|phrase)= *<value>",
         is_secret: is_value,
         example: "tool --user ada --password=§ --dry-run",
         counter: "the --password option, and --password=…",
@@ -346,10 +348,157 @@ pub(super) const PATTERNS: [Pattern; 15] = [
     Pattern {
         kind: PASSWORD,
         command: "",
-        mark: "--pass",
-        regex: "--pass(?:word|wd|phrase) +<value>",
+        mark: "password|passwd|passphrase",
+        regex: r"--(?:\w+[_-])*pass(?:word|wd|phrase) +<value>",
         is_secret: |value| is_value(value) && !is_prose(value),
         example: "tool --password \"§\" --dry-run",
         counter: "give it --password or --password-file",
+    },
+    Pattern {
+        kind: SECRET,
+        command: "",
+        mark: "://",
+        regex: r"://([0-9A-Za-z_-]{20,})@",
+        is_secret: is_random,
+        example: "https://§@example.org/a.git",
+        counter: "https://a-long-name-of-a-person@example.org/",
+    },
+    Pattern {
+        kind: SECRET,
+        command: "",
+        mark: "AKIA|ASIA",
+        regex: r#"\b(?:AKIA|ASIA)[0-9A-Z]{16}[\s,:;|"']+([0-9A-Za-z+/]{32,40})(?:[^0-9A-Za-z+/=]|$)"#,
+        is_secret: is_scrambled,
+        example: "ASIAQ3EGPJ7WTB4N2XYZ,§Zx8Kq1Wv",
+        counter: "ASIA is a continent",
+    },
+    Pattern {
+        kind: SECRET,
+        command: "",
+        mark: "key |Key |token |Token |secret |Secret |pass |Pass |pwd |Pwd ",
+        regex: r"-[0-9A-Za-z_-]*(?:[Kk]ey|[Tt]oken|[Ss]ecret|[Pp]ass|[Pp]wd) +<value>",
+        is_secret: |value| is_value(value) && looks_random(value, true),
+        example: "tool --api-key § run",
+        counter: "tool --token-file a --api-key file1",
+    },
+    Pattern {
+        kind: "private key",
+        command: "",
+        mark: "Private-Lines",
+        regex: r"Private-Lines: [0-9]+\s+([0-9A-Za-z+/=\s]+[0-9A-Za-z+/=])",
+        is_secret: |_| true,
+        example: "Private-Lines: 1\n§",
+        counter: "Private-Lines: 14",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "assword|ASSWORD|passwd|PASSWD|pwd|Pwd|PWD|pass|Pass|PASS",
+        regex: r#"(?:(?:[?&,]|;\s*)(?i:password|passwd|pwd)|(?:[?&]|;\s*)(?i:pass)) ?= ?([^\s&;,'"<>()]{3,})(?:[\s&;,'"<>)]|$)"#,
+        is_secret: is_value,
+        example: "Server=h;Uid=ada;Password=§;Encrypt=true",
+        counter: "/login?password=<yours>",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "password=",
+        regex: r#"\b(?:host|user|username|dbname|uid)=\S+ (?:[a-z_]+=\S+ )*?password=([^\s'"]{3,})"#,
+        is_secret: is_value,
+        example: "host=h user=ada password=§ dbname=d",
+        counter: "user=ada password=$PW",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "-D",
+        regex: r#"-D[0-9A-Za-z_.-]*(?i:password|passwd)=([^\s'"]{3,})"#,
+        is_secret: is_value,
+        example: "java -Djavax.net.ssl.trustStorePassword=§ a",
+        counter: "java -Dpassword=$PW a",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "machine",
+        regex: r"\bmachine\s+(?:\S+[.:]\S+|localhost)\s+login\s+\S+\s+password\s+(\S{3,})",
+        is_secret: |value| is_value(value) && !is_prose(value),
+        example: "machine example.org\n  login ada\n  password §",
+        counter: "a login page password reset",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "assword '|ASSWORD '|dentified by '|DENTIFIED BY '",
+        regex: r"(?i:password|identified by) '([^'\s]{3,})'",
+        is_secret: |value| is_value(value) && !is_prose(value),
+        example: "CREATE USER ada WITH PASSWORD '§';",
+        counter: "IDENTIFIED BY '<password>'",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: ":5432:|:5433:|:6432:|:*:",
+        regex: r#"\b[^\s:]+:(?:543[23]|6432|\*):[^\s:]+:[^\s:]+:([^\s:;`'"]{6,})"#,
+        is_secret: |value| looks_random(value, true),
+        example: "db.example.org:5432:shop:ada:§",
+        counter: "src/a.rs:5432:5:error:unused",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "assword|ASSWORD|asswort|asswd|assphrase|pw|pass|mot de passe|senha|Senha|contrase|ароль|密码|密碼|パスワード|비밀번호",
+        regex: r"(?:(?i:password|passwort|passwd|passphrase|mot de passe|senha)|\bpw|\bpass|contraseña|(?:П|п)ароль|密码|密碼|パスワード|비밀번호)(?: (?:is|ist|es|est|for \S+ is))?(?:[\s:=]+|：) ?([!-~]{8,})",
+        is_secret: |value| {
+            let bare = value.trim_end_matches(['.', ',', ';', ')', '`', '\'', '"']);
+            is_value(value) && looks_random(bare, true)
+        },
+        example: "the password is § now",
+        counter: "the password is required-in-v2",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "unzip|zip",
+        mark: "",
+        regex: " -P *<value>",
+        is_secret: is_value,
+        example: "unzip -P § a.zip",
+        counter: "unzip -P",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "htpasswd",
+        mark: "",
+        regex: r" -[a-zA-Z]*b[a-zA-Z]* +\S+ +\S+ +<value>",
+        is_secret: is_value,
+        example: "htpasswd -bc users ada §",
+        counter: "htpasswd -c users ada",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "lftp|smbclient",
+        mark: "",
+        regex: r" -[uU] *[^\s,%]+[,%]<value>",
+        is_secret: is_value,
+        example: "smbclient //h/s -U ada%§",
+        counter: "smbclient //h/s -U ada",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "echo",
+        mark: "sudo|passwd|--password-stdin",
+        regex: r" (?:-n +)?<value> *\| *(?:sudo +-S|passwd|.*--password-stdin)",
+        is_secret: is_value,
+        example: "echo § | sudo -S ls",
+        counter: "echo $PW | sudo -S ls",
+    },
+    Pattern {
+        kind: "private key",
+        command: "",
+        mark: "\"d\"",
+        regex: r#""d"\s*:\s*"([0-9A-Za-z_-]{40,})""#,
+        is_secret: is_scrambled,
+        example: "{\"kty\": \"OKP\", \"d\": \"§Zx8Kq1Wv7\"}",
+        counter: "{\"d\": \"a day\"}",
     },
 ];
