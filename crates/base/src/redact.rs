@@ -132,7 +132,17 @@ pub struct Secret {
 
 /// Replaces the secrets in a text by masks.
 pub fn redact(text: &str) -> Cow<'_, str> {
-    mask(text, secrets(text))
+    const ROUNDS: usize = 4;
+    let mut masked = mask(text, secrets(text));
+    // A mask can reveal another secret: it ends a command, or takes the sign away that kept two apart.
+    for _ in 0..ROUNDS {
+        let Cow::Owned(once) = &masked else { break };
+        let Cow::Owned(again) = mask(once, secrets(once)) else {
+            break;
+        };
+        masked = Cow::Owned(again);
+    }
+    masked
 }
 
 /// Puts masks in the place of secrets, which are in order and apart from one another.

@@ -85,7 +85,10 @@ pub fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         found.extend(more);
         found = apart(found);
     }
-    mask(value, found)
+    match mask(value, found) {
+        Cow::Owned(once) => Cow::Owned(redact(&once).into_owned()),
+        whole @ Cow::Borrowed(_) => whole,
+    }
 }
 
 fn closing_quote(bytes: &[u8], from: usize) -> Option<usize> {

@@ -302,7 +302,7 @@ fn hostile_text_takes_linear_time() {
 
 proptest! {
     #[test]
-    fn masking_twice_changes_nothing(text in "(curl -u |mysql -p|sshpass -p |--password[= ]|PGPASSWORD=|KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
+    fn masking_twice_changes_nothing(text in "(machine h.i login a password |PASSWORD '|echo |\\| sudo -S|;Pwd=|user=a password=|h:5432:d:a:|-Dpassword=|密码：|curl -u |mysql -p|sshpass -p |--password[= ]|PGPASSWORD=|KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
         let once = redact(&text).into_owned();
         let twice = redact(&once).into_owned();
         prop_assert_eq!(twice, once);
@@ -311,7 +311,7 @@ proptest! {
     #[test]
     fn any_names_and_texts_stay_json(
         name in "(\\PC|é|\u{2028}|password|KEY|_){0,24}",
-        text in "(\\PC|\"|\\\\|é|\u{2028}|curl -u a:|--password |PASSWORD=|[a-z0-9]{1,9}){0,24}",
+        text in "(\\PC|\"|\\\\|é|\u{2028}|curl -u a:|--password |PASSWORD=|PASSWORD '|;Pwd=|[a-z0-9]{1,9}){0,24}",
     ) {
         let value = serde_json::json!({&name: text, "list": [&text]});
         let masked = json(&value.to_string()).into_owned();
