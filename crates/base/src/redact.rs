@@ -52,7 +52,7 @@ const NESTED: usize = 16;
 const NAME_REACH: usize = 80;
 
 /// The last word of a name whose value is a secret; those of a password are in [`is_password_name`].
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 20] = [
     "key",
     "apikey",
     "token",
@@ -63,6 +63,10 @@ const NAMES: [&str; 16] = [
     "auth",
     "signature",
     "sid",
+    "sig",
+    "session",
+    "salt",
+    "pepper",
     "cookie",
     "privatekey",
     "accesskey",
@@ -80,6 +84,18 @@ const PASSWORD_NAMES: [&str; 6] = [
     "pwd",
     "pass",
 ];
+
+/// The words that may follow the last word of a secret's name.
+const NAME_ENDS: [&str; 5] = ["base", "data", "value", "b64", "base64"];
+
+/// The words in front of `key` in a name that is no secret's.
+const OPEN_KEYS: [&str; 6] = ["primary", "foreign", "cache", "sort", "partition", "row"];
+
+/// The last words of names whose value may be an id in the form of a UUID; of `key`, only if it is the whole name.
+const ID_NAMES: [&str; 2] = ["sid", "session"];
+
+/// The beginnings of the ids of the model's service: of calls of tools, of messages and of requests.
+const ID_PREFIXES: [&str; 4] = ["toolu_", "srvtoolu_", "msg_", "req_"];
 
 /// The values that people write where a password goes.
 const PLACEHOLDERS: [&str; 12] = [
@@ -259,7 +275,37 @@ pub fn secrets(text: &str) -> Vec<Secret> {
         }
     }
     assignments(text, &mut found);
+    distant(text, &mut found);
+    let mut found = apart(found);
+    for one in &mut found {
+        one.range.end = end_with_rest(text, one.range.end);
+    }
     apart(found)
+}
+
+/// Returns the end of a value that may be wrapped, or put together of several texts in quotes.
+fn end_with_rest(text: &str, mut end: usize) -> usize {
+    while let reach = text.len().min(end + 2 * VALUE_REACH)
+        && let Some(rest) = REST.captures(&text.as_bytes()[end..reach])
+        && let Some(more) = last_group(&rest)
+        && is_rest(more.as_bytes())
+    {
+        end += more.end();
+    }
+    end
+}
+
+static REST: LazyLock<Regex> = LazyLock::new(|| {
+    expression(
+        r#"^(?:\\?\r?\n[ \t>|+]*|["'][ \t]*[+.\\]?\s*["'])([0-9A-Za-z+/_-]{12,}={0,2})(?:\\?[\s"'),;]|$)"#,
+    )
+});
+
+/// Reports whether a word goes on with a random value: it has letters of both kinds and digits that change often.
+fn is_rest(word: &[u8]) -> bool {
+    let has = |class: fn(&u8) -> bool| word.iter().any(class);
+    let cases = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    word.len() <= VALUE_REACH && cases && switches(word) >= 2 && distinct(word) >= 8
 }
 
 /// Adds the secrets of one shape that begin in a part of the text.
@@ -444,10 +490,61 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
         };
         stretch_end = stretch_end.max(value.end);
         let is = value.len() <= VALUE_REACH
+            && !is_id(name, &text[value.clone()])
             && is_value(&text[value.clone()])
             && looks_random(&text[value.clone()], quoted);
         found.extend(is.then(|| named_secret(name, value)));
     }
+}
+
+/// Adds the keys that follow a secret's name at some distance, as in a table, in XML or on the next line.
+fn distant(text: &str, found: &mut Vec<Secret>) {
+    /// The longest text between a name and its value, with the name.
+    const DISTANCE: usize = 80;
+    let is_part = |byte: &u8| Set::Url.has(*byte) || matches!(byte, b'+' | b'/' | b'=');
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(begin) = bytes[at..].iter().position(u8::is_ascii_alphanumeric) {
+        let begin = at + begin;
+        at = begin + bytes[begin..].iter().take_while(|b| is_part(b)).count();
+        let value = &text[begin..at];
+        if !is_scrambled(value) && !looks_like_key(value) || is_id("", value) {
+            continue;
+        }
+        let before = text.ceil_char_boundary(begin.saturating_sub(DISTANCE));
+        let is_named = DISTANT_NAME.is_match(&bytes[before..begin]);
+        found.extend(is_named.then_some(Secret {
+            range: begin..at,
+            kind: SECRET,
+        }));
+    }
+}
+
+/// The expression for a secret's name and what is between it and its value.
+static DISTANT_NAME: LazyLock<Regex> = LazyLock::new(|| {
+    let ends = NAME_ENDS.join("|");
+    expression(&format!(
+        r"(?:^|[^cC\s_-])[\s_-]*(?i:key|token|secret|password|passwd|passphrase|pwd|pass|salt|pepper|cookie|auth|credentials?)(?:[_-]?(?i:{ends}))?(?:[^0-9A-Za-z\n\]][^0-9A-Za-z\n]{{0,15}}\n?|\n)[^0-9A-Za-z\n]{{0,16}}(?:(?i:value|is|ist|es|est)[^0-9A-Za-z]{{1,8}})?$"
+    ))
+});
+
+/// Reports whether a value is an id that names something and opens nothing.
+fn is_id(name: &str, value: &str) -> bool {
+    let lengths = value.split('-').map(str::len);
+    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && value.bytes().all(is_hex);
+    let last = last_word(name);
+    let may_be_id = name == "key" || ID_NAMES.iter().any(|one| one.eq_ignore_ascii_case(last));
+    is_uuid && may_be_id || ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
+}
+
+/// Returns the last word of a name in snake case, kebab case or camel case.
+fn last_word(name: &str) -> &str {
+    let begin = name.rfind(['_', '-', '.']).map_or(0, |at| at + 1);
+    let word = &name[begin..];
+    let pairs = word.as_bytes().windows(2);
+    let mut humps = pairs.map(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    humps.rposition(|is| is).map_or(word, |at| &word[at + 1..])
 }
 
 /// Returns the secret of a `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a
@@ -503,18 +600,20 @@ fn name_before(text: &str, sign: usize) -> &str {
     &text[end - name.take(NAME_REACH).count()..end]
 }
 
-/// Reports whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`.
+/// Reports whether the last word of a name is one of a secret: `AWS_SECRET_ACCESS_KEY`, `api-key`, `dbPassword`, `keyData`.
 fn is_secret_name(name: &str) -> bool {
     let tail_start = name.ceil_char_boundary(name.len().saturating_sub(24));
     let tail = &name[tail_start..];
+    let last = last_word(tail);
+    let before = tail[..tail.len() - last.len()].trim_end_matches(['_', '-', '.']);
+    let is_in = |words: &[&str], word: &str| words.iter().any(|one| one.eq_ignore_ascii_case(word));
+    if !before.is_empty() && is_in(&NAME_ENDS, last) {
+        return is_secret_name(before);
+    }
+    let lower = before.to_ascii_lowercase();
+    let is_open = lower.contains("public") || OPEN_KEYS.iter().any(|word| lower.ends_with(word));
     let word = tail.rsplit(['_', '-', '.']).next().unwrap_or_default();
-    let is = |word: &str| NAMES.iter().any(|name| name.eq_ignore_ascii_case(word));
-    // The last hump of camel case.
-    let hump = word
-        .bytes()
-        .rposition(|byte| byte.is_ascii_uppercase())
-        .filter(|at| *at > 0 && word.as_bytes()[at - 1].is_ascii_lowercase());
-    is(word) || hump.is_some_and(|at| is(&word[at..])) || is_password_name(word)
+    !is_open && (is_in(&NAMES, last) || is_in(&NAMES, word)) || is_password_name(word)
 }
 
 /// Reports whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
@@ -582,7 +681,7 @@ fn is_plain(value: &str) -> bool {
             value.to_ascii_lowercase().as_str(),
             "true" | "false" | "none" | "null" | "auto"
         )
-        || value.starts_with(['/', '~', '.'])
+        || value.starts_with(['/', '~', '.']) && !is_scrambled(value)
         || value.contains(['(', '<', '{'])
 }
 
@@ -591,11 +690,16 @@ fn looks_random(value: &str, quoted: bool) -> bool {
     let bytes = value.as_bytes();
     let has = |class: fn(&u8) -> bool| bytes.iter().any(class);
     let symbol = |byte: &u8| b"!@#$%^*+/=?~&".contains(byte);
+    if is_scrambled(value) {
+        return true;
+    }
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if bytes.len() < 8 || !bytes.iter().all(|byte| plain(byte) || symbol(byte)) {
         return false;
     }
-    if !has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic) {
+    let cases = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    let is_strong = quoted && cases && has(|byte| b"!@#$%^*?".contains(byte));
+    if !is_strong && (!has(u8::is_ascii_digit) || !has(u8::is_ascii_alphabetic)) {
         return false;
     }
     // Paths, addresses and dates are ordinary.
@@ -611,7 +715,7 @@ fn looks_random(value: &str, quoted: bool) -> bool {
     ];
     let classes = classes.iter().filter(|one| **one).count();
     // Unquoted text of symbols is an expression more often than a password.
-    let short = quoted && classes >= 3 && !value.contains('.') && switches >= 1;
+    let short = quoted && classes >= 3 && !value.contains('.') && (switches >= 1 || is_strong);
     let long = bytes.len() >= 12 && switches >= 3 && distinct(bytes) >= 7 && !is_wordy(value);
     short && bytes.len() < 16 && !is_wordy(value) || long
 }

@@ -124,6 +124,9 @@ pub fn planted() -> Vec<(&'static str, String, String)> {
         for (kind, around) in COMMANDS {
             plant(kind, around, "", ALNUM, 12);
         }
+        for (kind, around) in KEYS {
+            plant(kind, around, "", ALNUM, 40);
+        }
     }
     found
 }
@@ -151,5 +154,75 @@ const COMMANDS: [(&str, &str); 16] = [
     (
         "docker login over lines",
         "docker login \\\n  -u ada \\\n  -p {}",
+    ),
+];
+
+/// Places in which a key or the password of a service stands behind its name.
+const KEYS: [(&str, &str); 45] = [
+    ("ini", "[default]\naws_secret_access_key = {}\nregion = eu"),
+    ("environment", "AWS_SECRET_ACCESS_KEY={}"),
+    ("shell export", "export AWS_SECRET_ACCESS_KEY=\"{}\""),
+    ("YAML", "aws_secret_access_key: {}"),
+    ("YAML on the next line", "aws_secret_access_key: >-\n  {}"),
+    ("camel case in JSON", "{\"SecretAccessKey\": \"{}\"}"),
+    ("escaped JSON", "{\\\"secretAccessKey\\\": \\\"{}\\\"}"),
+    ("TypeScript", "secretKeyBase: \"{}\","),
+    ("Go", "botToken := \"{}\""),
+    ("Ruby", ":twilio_auth_token => '{}'"),
+    ("properties", "app.signing.key={}"),
+    ("XML", "<clientSecret>{}</clientSecret>"),
+    ("attribute of XML", "<add key=\"apiKey\" value=\"{}\"/>"),
+    ("list of Kubernetes", "- name: APP_SECRET\n  value: {}"),
+    ("kubeconfig", "    client-key-data: {}"),
+    ("Dockerfile", "ENV NPM_TOKEN {}"),
+    ("docker run", "docker run -e API_KEY={} image"),
+    ("fish", "set -x GITLAB_TOKEN {}"),
+    ("csh", "setenv API_TOKEN {}"),
+    ("PowerShell", "$env:API_TOKEN='{}'"),
+    (
+        "aws configure",
+        "aws configure set aws_secret_access_key {}",
+    ),
+    ("option", "tool --api-key {} run"),
+    ("option with =", "tool --client-secret={} run"),
+    ("table in Markdown", "| `API_TOKEN` | `{}` |"),
+    ("table", "API_TOKEN   {}"),
+    ("sentence", "my AWS secret access key is {}, use it"),
+    ("below its title", "Secret Access Key\n{}"),
+    (
+        "CSV",
+        "Access key ID,Secret access key\nAKIAQ3EGPJ7WTB4N2XYZ,{}",
+    ),
+    ("query", "https://example.org/?q=1&access_token={}&page=2"),
+    (
+        "signed URL",
+        "https://a.blob.example.net/c?sv=2020&sig={}%3D",
+    ),
+    ("user of a URL", "git clone https://{}@example.org/a/b"),
+    ("header", "X-Api-Key: {}"),
+    ("header in Python", "headers={'X-Vault-Token': '{}'}"),
+    ("cookie", "headers={'Cookie': 'session={}; a=b'}"),
+    (
+        "connection string",
+        "AccountName=a;AccountKey={};EndpointSuffix=example.net",
+    ),
+    ("ADO", "Server=h;User Id=ada;Password={};Encrypt=true"),
+    (
+        "JDBC",
+        "jdbc:postgresql://h/db?user=ada&password={}&ssl=true",
+    ),
+    ("libpq", "host=h user=ada password={} dbname=d"),
+    ("netrc", "machine example.org\n  login ada\n  password {}"),
+    ("pgpass", "db.example.org:5432:shop:ada:{}"),
+    ("SQL", "CREATE USER ada WITH PASSWORD '{}';"),
+    (
+        "Java",
+        "java -Djavax.net.ssl.trustStorePassword={} -jar a.jar",
+    ),
+    ("sudo", "echo {} | sudo -S ls"),
+    ("WireGuard", "[Interface]\nPrivateKey = {}="),
+    (
+        "numbered PEM",
+        "     1→-----BEGIN EC PRIVATE KEY-----\n     2→{}\n     3→-----END EC PRIVATE KEY-----",
     ),
 ];

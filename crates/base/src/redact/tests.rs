@@ -12,7 +12,7 @@ use super::{
 #[test]
 fn planted_secrets_are_masked() {
     let planted = planted();
-    assert_eq!(planted.len(), 200);
+    assert_eq!(planted.len(), 425);
     let missed: Vec<_> = planted
         .iter()
         .filter(|(_, text, rest)| redact(text).contains(rest.as_str()))
@@ -125,6 +125,16 @@ fn ordinary_text_is_left_alone() {
         "`--password PASSWORD`, `--password <X>`, `--passwd=$X`",
         "PWD=/home/ada bypass=true",
         "cp -p mysql.cnf /etc",
+        "key: 0a0b0c0d-0001-4002-8003-000000000004",
+        "session=0a0b0c0d-0001-4002-8003-000000000004",
+        "cache-key: linux-cargo-3f786850e387550fdab836ed7e6dc881de23001b",
+        "public_key = \"9MHhTqvL3bXk0Zr7Wc5yUd2Fe8Gj1Ap4SnOiQm6BxKs=\"",
+        "PublicKeyToken=b77a5c561934e089",
+        "  integrity sha512-9MHhTqvL3bXk0Zr7Wc5yUd2Fe8Gj1Ap4SnOiQm6BxKs==",
+        "uses: actions/checkout@3f786850e387550fdab836ed7e6dc881de23001b",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGx7kTqvL3bXk0Zr7Wc5yUd2Fe8Gj1Ap4S ada@box",
+        "key: AbstractSingletonProxyFactoryBean2",
         "docker login && mkdir -p sources/new",
         "docker run -p 5432:5432 postgres:15",
         "brew install mongodb; mkdir -p /data/db",
@@ -285,6 +295,12 @@ fn hostile_text_takes_linear_time() {
         "htpasswd -b a b ".repeat(unit / 16),
         "密码：".repeat(unit / 9),
         "sk-a.".repeat(unit / 5),
+        "key aB3dE5fG7hI9jK1lM3nO5 ".repeat(unit / 26),
+        format!(
+            "key: aB3dE5fG7hI9jK1lM3nO5{}",
+            "\naB3dE5fG7hI9jK1lM3nO5".repeat(unit / 22)
+        ),
+        "aB3d+".repeat(unit / 5),
         "\"\\".repeat(unit / 2),
         "漢".repeat(unit / 3),
     ] {
@@ -302,7 +318,7 @@ fn hostile_text_takes_linear_time() {
 
 proptest! {
     #[test]
-    fn masking_twice_changes_nothing(text in "(machine h.i login a password |PASSWORD '|echo |\\| sudo -S|;Pwd=|user=a password=|h:5432:d:a:|-Dpassword=|密码：|curl -u |mysql -p|sshpass -p |--password[= ]|PGPASSWORD=|KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
+    fn masking_twice_changes_nothing(text in "(machine h.i login a password |PASSWORD '|echo |\\| sudo -S|;Pwd=|user=a password=|h:5432:d:a:|-Dpassword=|密码：|the key is |API_TOKEN   |<token>|\\\\\n|→|&password=|--api-key |curl -u |mysql -p|sshpass -p |--password[= ]|PGPASSWORD=|KEY|TOKEN|password|secret|=|: |\"|'|\n| |Bearer |://|@|:|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|sk-ant-|ghp_|eyJ|\\.|[A-Za-z0-9+/]{4,40}|…|\\[masked\\]|é|\\$|\\{|\\\\n){0,30}") {
         let once = redact(&text).into_owned();
         let twice = redact(&once).into_owned();
         prop_assert_eq!(twice, once);
@@ -311,7 +327,7 @@ proptest! {
     #[test]
     fn any_names_and_texts_stay_json(
         name in "(\\PC|é|\u{2028}|password|KEY|_){0,24}",
-        text in "(\\PC|\"|\\\\|é|\u{2028}|curl -u a:|--password |PASSWORD=|PASSWORD '|;Pwd=|[a-z0-9]{1,9}){0,24}",
+        text in "(\\PC|\"|\\\\|é|\u{2028}|curl -u a:|--password |PASSWORD=|PASSWORD '|the key is |;Pwd=|[a-z0-9]{1,9}){0,24}",
     ) {
         let value = serde_json::json!({&name: text, "list": [&text]});
         let masked = json(&value.to_string()).into_owned();
