@@ -11,6 +11,7 @@
 //! talk about signals and does not count; tool output never comes here.
 
 use super::preserved::{Origin, PreservedState, Severity, named_files};
+use pitstop_base::redact::redact;
 use pitstop_transcript::{
     human::Said,
     words::{Fences, signal_word},
@@ -91,7 +92,8 @@ pub fn parse_signals(message: &str) -> Vec<Signal> {
         match signal_word(line) {
             Some(("SCRATCHPAD", rest)) => notes = Some(vec![rest]),
             Some((word, rest)) if rest.len() <= LINE_LIMIT => {
-                signals.extend(one_line_signal(word, rest));
+                // A part of a secret's command may stand on either side of a bar.
+                signals.extend(one_line_signal(word, &redact(rest)));
             }
             _ => {}
         }
