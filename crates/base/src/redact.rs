@@ -464,6 +464,8 @@ fn is_value(value: &str) -> bool {
         && !blanked
         && !value.starts_with(['$', '<', '{', '%', '(', '[', '&'])
         && !value.contains(['…', '[', ']'])
+        && !lower.starts_with("your-")
+        && !lower.starts_with("your_")
         && !PLACEHOLDERS.contains(&lower.as_str())
         && !value.contains("{}")
         && !value.contains("${")
@@ -535,7 +537,9 @@ fn is_id(name: &str, value: &str) -> bool {
     let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && value.bytes().all(is_hex);
     let last = last_word(name);
     let may_be_id = name == "key" || ID_NAMES.iter().any(|one| one.eq_ignore_ascii_case(last));
-    is_uuid && may_be_id || ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
+    // The model signs its thoughts so that the service knows them again.
+    let is_thought = name == "signature" && value.len() >= 128 && value.starts_with('E');
+    is_uuid && may_be_id || is_thought || ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
 }
 
 /// Returns the last word of a name in snake case, kebab case or camel case.
@@ -565,6 +569,7 @@ fn variable(text: &str, sign: usize) -> Option<Secret> {
     let (range, _) = value_behind(text, sign + 1)?;
     let value = &text[range.clone()];
     let is = is_value(value)
+        && !is_id(name, value)
         && if is_secret_name(name) {
             value.len() >= 4 && !is_plain(value)
         } else {

@@ -1,8 +1,8 @@
 #![allow(clippy::disallowed_methods, reason = "it limits real time")]
 
-use std::{fs, path::Path, time::Instant};
+use std::{collections::BTreeSet, fs, path::Path, time::Instant};
 
-use proptest::prelude::*;
+use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use super::{
     planted::{ALNUM, Random, planted},
@@ -95,6 +95,7 @@ fn ordinary_text_is_left_alone() {
         "PASSWORD=$(cat file)",
         "TOKEN=${TOKEN}",
         "API_KEY=<your key>",
+        "export API_KEY=your-api-key",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b",
         "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
         "checksum = \"9b2b1c5e2b1f0a3d7f4cc1bb2e21ad3c1cc6a5b0b4a76d8e9f0011223344556f\"",
@@ -225,6 +226,86 @@ fn walk(directory: &Path, sink: &mut impl FnMut(&Path, &str)) {
             sink(&path, &text);
         }
     }
+}
+
+/// Returns the names of the fields and the texts in quotes that may be names, in our own source.
+fn names_of_our_own() -> BTreeSet<String> {
+    let field = Regex::new(r#"(?m)^ +(?:pub(?:\([a-z]+\))? )?([a-z_]+): |"([A-Za-z_]{2,40})\\?":"#)
+        .unwrap();
+    let mut names = BTreeSet::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for directory in ["src", "crates"] {
+        walk(&root.join(directory), &mut |path, text| {
+            if path.to_string_lossy().contains("redact") {
+                return;
+            }
+            let found = field.captures_iter(text.as_bytes());
+            let found = found.filter_map(|one| last_group(&one).map(|name| name.range()));
+            names.extend(found.map(|range| text[range].to_owned()));
+        });
+    }
+    names
+}
+
+/// Returns a strategy for what pitstop stores: ids of sessions, calls, messages and requests, models, paths and moments, and
+/// hashes, which no name of a secret has.
+fn stored_values(may_be_hash: bool) -> impl Strategy<Value = String> {
+    let hash = if may_be_hash {
+        "[0-9a-f]{7,12}|[0-9a-f]{40}|sha256:[0-9a-f]{64}"
+    } else {
+        "F[1-9]"
+    };
+    let ids = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}|toolu_01[A-Za-z0-9]{22}|msg_01[A-Za-z0-9]{22}|req_011C[A-Za-z0-9]{20}";
+    let models = "claude-(opus|sonnet|haiku)-[3-5](-[0-9])?-202[4-6]1[0-2][0-2][0-9](\\[1m\\])?";
+    let paths = "/home/[a-z]{3,8}/(src|\\.claude/projects/-home-ada-x)/[a-z_-]{1,40}\\.(rs|jsonl)";
+    let moments = "2026-1[0-2]-0[1-9]T0[0-9]:[0-5][0-9]:[0-5][0-9]\\.[0-9]{3}Z|[0-9]{1,13}";
+    proptest::string::string_regex(&format!("({hash}|{ids}|{models}|{paths}|{moments})")).unwrap()
+}
+
+#[test]
+fn what_is_stored_under_our_own_names_is_left_alone() {
+    let names = names_of_our_own();
+    assert!(names.len() > 500, "{}", names.len());
+    for known in [
+        "session",
+        "old_session",
+        "session_id",
+        "request_id",
+        "tool_use_id",
+        "commit",
+    ] {
+        assert!(names.contains(known), "{known}");
+    }
+    let mut runner = TestRunner::deterministic();
+    let (any, none_in_hex) = (stored_values(true), stored_values(false));
+    for name in &names {
+        // They hold secrets.
+        if ["token", "cookie", "db_password"].contains(&name.as_str()) {
+            continue;
+        }
+        let is_secret = is_secret_name(name);
+        for _ in 0..if is_secret { 200 } else { 2 } {
+            let tree = if is_secret {
+                none_in_hex.new_tree(&mut runner)
+            } else {
+                any.new_tree(&mut runner)
+            };
+            assert_left_alone(name, &tree.unwrap().current());
+        }
+    }
+}
+
+/// Checks that a value stays in a record, in a record within a text, and in a text.
+fn assert_left_alone(name: &str, value: &str) {
+    let record = serde_json::json!({ "key": "F5", name: value, "content": [{ name: value }] });
+    let line = record.to_string();
+    assert_eq!(json(&line), line);
+    assert_eq!(redact(&line), line);
+    assert_eq!(named(name, value), value);
+    let inner = serde_json::json!({ "text": line }).to_string();
+    assert_eq!(json(&inner), inner);
+    let text = format!("{name}={value} {name}: {value}, {name} {value}\n{name}\n  {value}\n");
+    assert_eq!(redact(&text), text);
 }
 
 #[test]
