@@ -3,19 +3,26 @@
 //! Directories are watched, not files: editors and we ourselves replace files by renaming.
 
 use std::{
-    collections::BTreeSet,
-    mem,
+    collections::{BTreeMap, BTreeSet},
+    fs, mem,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
 };
 
 use notify::ErrorKind;
-use tokio::sync::Notify;
+use tokio::{
+    sync::Notify,
+    time::{Interval, MissedTickBehavior, interval},
+};
 
 use super::subscription::Subscription;
 
 /// The most changed paths that are kept by name while the loop is busy with other things.
 const MOST: usize = 256;
+
+/// The time between two looks at the files of which the system gives no notices.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The paths that have changed.
 #[derive(Debug, PartialEq, Eq)]
@@ -88,14 +95,25 @@ impl Gathered {
     }
 }
 
-/// The notices of changed paths. Where the system gives none (its limit of watches is reached, a network file system), hooks remain
-/// the sign to read again.
+/// What a look at a file shows of it: when it was written, and its size in bytes; `None` if it is not there.
+type Look = Option<(SystemTime, u64)>;
+
+fn look(file: &Path) -> Look {
+    let metadata = fs::metadata(file).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// The notices of changed paths. Where the system gives none (a user may have few watches, for all of the user's programs), the files
+/// are looked at once a second.
 #[derive(Debug)]
 pub struct Watcher {
     subscription: Subscription,
     directories: BTreeSet<PathBuf>,
     /// The one among them that is watched only until the directory of a file is made below it.
     above: Option<PathBuf>,
+    /// The files of which the system gives no notices, as they were at the last look.
+    unwatched: BTreeMap<PathBuf, Look>,
+    looks: Option<Interval>,
     gathered: Arc<Gathered>,
 }
 
@@ -107,6 +125,8 @@ impl Default for Watcher {
             subscription: Subscription::new(move |event| for_handler.add(event)),
             directories: BTreeSet::new(),
             above: None,
+            unwatched: BTreeMap::new(),
+            looks: None,
             gathered,
         }
     }
@@ -114,16 +134,40 @@ impl Default for Watcher {
 
 impl Watcher {
     /// Waits for changes and returns all since the last call. A call that is dropped while it waits loses none.
-    pub async fn changes(&self) -> Changes {
-        self.gathered.woken.notified().await;
-        self.gathered.take()
+    pub async fn changes(&mut self) -> Changes {
+        if self.unwatched.is_empty() {
+            self.gathered.woken.notified().await;
+            return self.gathered.take();
+        }
+        let looks = self.looks.get_or_insert_with(|| {
+            let mut looks = interval(LOOK);
+            looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            looks
+        });
+        loop {
+            tokio::select! {
+                () = self.gathered.woken.notified() => return self.gathered.take(),
+                _ = looks.tick() => {
+                    let seen = self.unwatched.iter_mut();
+                    let changed = seen.filter_map(|(file, last)| {
+                        let now = look(file);
+                        (mem::replace(last, now) != now).then(|| file.clone())
+                    });
+                    let changed: BTreeSet<_> = changed.collect();
+                    if !changed.is_empty() {
+                        return Changes::Paths(changed);
+                    }
+                }
+            }
+        }
     }
 
     /// Watches the directory of a file. One that is not there may come into being later: the next call tries again.
     pub fn watch_beside(&mut self, file: &Path) {
         if let Some(directory) = file.parent() {
             self.above.take_if(|above| above == directory);
-            self.watch(directory);
+            let watched = self.watch(directory);
+            self.note(file, watched.is_some());
         }
     }
 
@@ -133,7 +177,9 @@ impl Watcher {
         let Some(directory) = file.parent() else {
             return;
         };
+        let is_refused = self.watch(directory).is_none();
         if self.above.is_none() && self.directories.contains(directory) {
+            self.unwatched.remove(file);
             return;
         }
         let above = self.above.take();
@@ -152,32 +198,45 @@ impl Watcher {
         }
         let above = found.filter(|found| *found != directory && !own.contains(*found));
         self.above = above.map(Path::to_owned);
+        let is_watched = !is_refused && found.is_some();
+        self.note(file, is_watched);
     }
 
     fn nearest<'a>(&mut self, directory: &'a Path) -> Option<&'a Path> {
-        directory.ancestors().find(|one| self.watch(one))
+        directory
+            .ancestors()
+            .find(|one| self.watch(one) == Some(true))
     }
 
-    /// Watches a directory; returns whether it is watched.
-    fn watch(&mut self, directory: &Path) -> bool {
+    /// Watches a directory. Returns whether it is there and watched; `None` if the system watches none.
+    fn watch(&mut self, directory: &Path) -> Option<bool> {
         if self.directories.contains(directory) {
-            return true;
+            return Some(true);
         }
         match self.subscription.watch(directory) {
-            Ok(()) => self.directories.insert(directory.to_owned()),
-            Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {
-                tracing::debug!(directory = %directory.display(), "not watched yet");
-                false
-            }
+            Ok(()) => Some(self.directories.insert(directory.to_owned())),
+            Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => Some(false),
             Err(error) => {
-                tracing::warn!(%error, directory = %directory.display(), "files cannot be watched");
-                false
+                if self.unwatched.is_empty() {
+                    tracing::warn!(%error, directory = %directory.display(), "not watched: looked at once a second");
+                }
+                None
             }
+        }
+    }
+
+    /// Notes whether the system gives notices of a file.
+    fn note(&mut self, file: &Path, is_watched: bool) {
+        if is_watched {
+            self.unwatched.remove(file);
+        } else if !self.unwatched.contains_key(file) {
+            self.unwatched.insert(file.to_owned(), look(file));
         }
     }
 
     /// Stops watching the directory of a file.
     pub fn forget_beside(&mut self, file: &Path) {
+        self.unwatched.remove(file);
         if let Some(directory) = file.parent() {
             self.unwatch(directory);
         }
@@ -192,8 +251,6 @@ impl Watcher {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use notify::{
         Event, EventKind,
         event::{AccessKind, Flag, ModifyKind},
@@ -205,7 +262,7 @@ mod tests {
         Event::new(EventKind::Modify(ModifyKind::Any)).add_path(path.into())
     }
 
-    fn now(watcher: &Watcher) -> Option<Changes> {
+    fn now(watcher: &mut Watcher) -> Option<Changes> {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         runtime.unwrap().block_on(async {
             tokio::select! {
@@ -218,35 +275,35 @@ mod tests {
 
     #[test]
     fn many_changes_of_one_path_are_one() {
-        let watcher = Watcher::default();
-        assert_eq!(now(&watcher), None);
+        let mut watcher = Watcher::default();
+        assert_eq!(now(&mut watcher), None);
         for _ in 0..1_000 {
             watcher.gathered.add(changed("/a"));
         }
         watcher.gathered.add(changed("/b"));
         let paths = ["/a", "/b"].map(PathBuf::from).into();
-        assert_eq!(now(&watcher), Some(Changes::Paths(paths)));
-        assert_eq!(now(&watcher), None);
+        assert_eq!(now(&mut watcher), Some(Changes::Paths(paths)));
+        assert_eq!(now(&mut watcher), None);
     }
 
     #[test]
     fn a_flood_of_paths_hides_none() {
-        let watcher = Watcher::default();
+        let mut watcher = Watcher::default();
         for number in 0..1_000 {
             watcher.gathered.add(changed(&format!("/{number}")));
         }
-        let changes = now(&watcher).unwrap();
+        let changes = now(&mut watcher).unwrap();
         assert!(changes.include(Path::new("/999")));
-        assert_eq!(now(&watcher), None);
+        assert_eq!(now(&mut watcher), None);
     }
 
     #[test]
     fn notices_that_the_system_dropped_may_have_been_of_any_path() {
-        let watcher = Watcher::default();
+        let mut watcher = Watcher::default();
         watcher
             .gathered
             .add(Event::new(EventKind::Other).set_flag(Flag::Rescan));
-        assert_eq!(now(&watcher), Some(Changes::Any));
+        assert_eq!(now(&mut watcher), Some(Changes::Any));
     }
 
     #[test]
@@ -276,10 +333,34 @@ mod tests {
     }
 
     #[test]
+    fn a_file_without_notices_is_looked_at_whatever_else_goes_on() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("notes.md");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        let mut watcher = Watcher::default();
+        watcher.note(&file, false);
+        std::fs::write(&file, "one").unwrap();
+        let changes = runtime.unwrap().block_on(async {
+            loop {
+                // The loop of the supervisor drops the call whenever anything else happens.
+                let often = Duration::from_millis(10);
+                if let Ok(changes) = tokio::time::timeout(often, watcher.changes()).await {
+                    return changes;
+                }
+            }
+        });
+        assert_eq!(changes, Changes::Paths([file.clone()].into()));
+        watcher.forget_beside(&file);
+        assert!(watcher.unwatched.is_empty());
+    }
+
+    #[test]
     fn reading_is_no_change() {
-        let watcher = Watcher::default();
+        let mut watcher = Watcher::default();
         let read = Event::new(EventKind::Access(AccessKind::Any)).add_path("/a".into());
         watcher.gathered.add(read);
-        assert_eq!(now(&watcher), None);
+        assert_eq!(now(&mut watcher), None);
     }
 }
