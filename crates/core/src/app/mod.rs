@@ -296,12 +296,7 @@ fn read(model: &mut Model, event: ReadEvent) {
             }
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
-        ReadEvent::TranscriptLost { session, why } => {
-            if session == model.session.id {
-                model.session.transcript_lost(&why);
-                figures::on(model, FigureEvent::Moved);
-            }
-        }
+        ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
         ReadEvent::Prepared { reboot, refused } => {
             model.reboot.on(AttemptEvent::Prepared(reboot, refused));
         }

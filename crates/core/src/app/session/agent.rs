@@ -4,7 +4,7 @@ use crate::{
     api::wire::AgentState,
     lineage::{Cause, TokenTotals},
 };
-use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
+use pitstop_agent::{AgentEvent, StartSource, StatusLine, ToolCall, ToolOutput, claude};
 use pitstop_base::{clock::At, format::percent};
 use pitstop_transcript::SessionId;
 
@@ -64,17 +64,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             agent.prompt_cache = prompt_cache.or(agent.prompt_cache);
         }
         AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
-        AgentEvent::ToolFinished { call, output, .. } => {
-            // A subagent in the background works on when the turn is over.
-            if !call.by_subagent {
-                model.session.end_call(&call, &mut model.scratch.effects);
-                model.scratch.at_seam = !model.session.is_in_call();
-                model.session.guard.note_call();
-            }
-            if model.draft.seen_calls.by_hook(&call) {
-                tool_finished(model, &call, &output);
-            }
-        }
+        AgentEvent::ToolFinished { call, output, .. } => call_ended(model, &call, &output),
         AgentEvent::ToolStarted { call, .. } => {
             model.draft.moments.tool_started(&call);
             if !call.by_subagent {
@@ -115,6 +105,19 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         | AgentEvent::SubagentStopped { .. }
         | AgentEvent::Unknown { .. } => {}
         AgentEvent::ModeSeen { mode, .. } => model.session.agent.mode = Some(mode),
+    }
+}
+
+/// Takes in the end of a call, unless the transcript has shown it already.
+fn call_ended(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
+    // A subagent in the background works on when the turn is over.
+    if !call.by_subagent {
+        model.session.end_call(call, &mut model.scratch.effects);
+        model.scratch.at_seam = !model.session.is_in_call();
+        model.session.guard.note_call();
+    }
+    if model.draft.seen_calls.by_hook(call) {
+        tool_finished(model, call, output);
     }
 }
 
@@ -304,6 +307,14 @@ impl Session {
         }
         self.spending.observe_tokens(self.id, facts.totals);
         late
+    }
+}
+
+/// Takes in that the transcript of this session cannot be read, for this reason.
+pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
+    if session == model.session.id {
+        model.session.transcript_lost(why);
+        figures::on(model, FigureEvent::Moved);
     }
 }
 
