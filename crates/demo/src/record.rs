@@ -80,8 +80,18 @@ impl Record {
 
     /// Writes a tool's result with the copy the client keeps beside it.
     pub fn tool_result(&mut self, id: &str, content: &str, copy: &Value) -> io::Result<()> {
+        self.tool_ended(id, content, copy, false)
+    }
+
+    /// Writes that a shell command has failed, in the client's words.
+    pub fn tool_failed(&mut self, id: &str, code: i32, output: &str) -> io::Result<()> {
+        let said = format!("Exit code {code}\n{output}");
+        self.tool_ended(id, &said, &json!(format!("Error: {said}")), true)
+    }
+
+    fn tool_ended(&mut self, id: &str, said: &str, copy: &Value, failed: bool) -> io::Result<()> {
         let block = json!({
-            "tool_use_id": id, "type": "tool_result", "content": content, "is_error": false,
+            "tool_use_id": id, "type": "tool_result", "content": said, "is_error": failed,
         });
         let message = json!({ "role": "user", "content": [block] });
         self.chained("user", json!({ "message": message, "toolUseResult": copy }))

@@ -121,12 +121,14 @@ impl Session {
         began: Instant,
     ) -> io::Result<()> {
         let (output, failed) = if let Some(output) = output {
-            (output, false)
+            (output, None)
         } else {
             let command = tool["tool_input"]["command"].as_str().unwrap_or_default();
             let ran = self.start.shell(command, self.id, None)?;
             let text = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
-            (text, !ran.status.success())
+            // A signal has no code.
+            let code = ran.status.code().unwrap_or(137);
+            (text, Some(code).filter(|code| *code != 0))
         };
         let mut response = json!(output);
         if tool["tool_name"] == "Bash" {
@@ -134,9 +136,12 @@ impl Session {
                 json!({ "stdout": output, "stderr": "", "interrupted": false, "isImage": false });
         }
         let id = tool["tool_use_id"].as_str().unwrap_or_default();
-        self.record.tool_result(id, &output, &response)?;
+        match failed {
+            Some(code) => self.record.tool_failed(id, code, &output)?,
+            None => self.record.tool_result(id, &output, &response)?,
+        }
         tool["duration_ms"] = json!(u64::try_from(began.elapsed().as_millis()).ok());
-        let (event, field, outcome) = if failed {
+        let (event, field, outcome) = if failed.is_some() {
             ("PostToolUseFailure", "error", json!(output))
         } else {
             ("PostToolUse", "tool_response", response)
