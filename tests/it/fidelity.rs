@@ -630,7 +630,8 @@ fn two_hundred_titles_are_clean_and_tell_a_turn_from_a_rest() {
         } else {
             AgentState::Busy
         };
-        app::update(&mut model, scene::at(720), stood);
+        // So late that its client would have drawn the turn, had one begun.
+        app::update(&mut model, scene::at(724), stood);
         assert_eq!(model.session.agent.state, state, "{title:?}");
         assert!(model.session.title.chars().count() <= 256);
         assert!(
