@@ -29,7 +29,9 @@ impl Elsewhere {
 
     /// Has the prompt that the transcript shows before its hook begin a turn; returns false if there is none, or it has.
     pub(in crate::app) const fn begin_turn(&mut self) -> bool {
-        self.hook_late && !std::mem::replace(&mut self.begun, self.hook_late)
+        let begins = self.hook_late && !self.begun;
+        self.begun |= begins;
+        begins
     }
 
     /// Notes that hooks were lost: one of a prompt here may be among them, whether the transcript has it by now or not.

@@ -6,17 +6,14 @@
 use std::time::Duration;
 
 use crate::api::wire::AgentState;
-use pitstop_agent::{
-    Background,
-    bridge::{BridgeOrder, Outcome, Refusal},
-};
+use pitstop_agent::bridge::{BridgeOrder, Outcome, Refusal};
 use pitstop_base::clock::At;
 
 use crate::app::{
     effect::Effect,
     model::{
         Model,
-        activity::{ReportedStop, TitleState},
+        activity::TitleState,
         agent::AgentView,
         orders::{EndedOrder, OrderEnd, Purpose},
         session::Session,
@@ -125,10 +122,7 @@ impl Session {
     /// Returns the end of a turn that is over, though no hook may have reported it.
     fn end_by_signs(&mut self) -> TurnEvent {
         if self.is_hookless() {
-            return TurnEvent::Over(ReportedStop {
-                message: self.agent.last_message.clone(),
-                background: Background::default(),
-            });
+            return self.end_with_last_words();
         }
         self.take_stop().unwrap_or(TurnEvent::Unreported)
     }

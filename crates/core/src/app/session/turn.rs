@@ -116,23 +116,30 @@ impl Session {
         self.agent.activity.stop.take().map(TurnEvent::Over)
     }
 
-    /// Returns the end of the turn whose hook is lost, or late, if the transcript shows that it has ended.
-    fn end_by_transcript(&self) -> Option<TurnEvent> {
+    /// Returns the end of the turn with the words that were read last, for no hook has brought any.
+    pub(in crate::app) fn end_with_last_words(&self) -> TurnEvent {
+        TurnEvent::Over(ReportedStop {
+            message: self.agent.last_message.clone(),
+            background: Background::default(),
+        })
+    }
+
+    /// Returns the end of the turn whose hook is lost, or late, if the transcript shows that it has ended. A failure is none where the
+    /// client refuses prompts.
+    fn end_by_transcript(&self, now: At) -> Option<TurnEvent> {
         let (agent, transcript) = (&self.agent, &self.transcript);
         // A turn that was opened again by a late hook has ended already, with these words.
         let words = agent.last_message.as_ref().map(hash_of);
         let is_known = agent.activity.reopened && words == agent.activity.last_words;
         let is_newer = transcript.closings > agent.activity.closings && !is_known;
         let closing = transcript.closing.clone().filter(|_| is_newer)?;
-        Some(match closing {
-            Closing::Answered => TurnEvent::Over(ReportedStop {
-                message: agent.last_message.clone(),
-                background: Background::default(),
-            }),
+        match closing {
+            Closing::Answered => Some(self.end_with_last_words()),
+            Closing::Failed { .. } if self.is_at_refusal(now) => None,
             Closing::Failed { word, message } => {
-                TurnEvent::Failed(failure_kind(&word, &message), message)
+                Some(TurnEvent::Failed(failure_kind(&word, &message), message))
             }
-        })
+        }
     }
 
     /// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
@@ -219,21 +226,15 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
 /// Ends a turn that no hook has reported as over.
 fn end_unreported(model: &mut Model) {
     let is_cut = is_cut_by_us(model);
-    let is_refused = model.session.is_at_refusal(model.now);
-    let shown = (!is_cut).then(|| model.session.end_by_transcript());
-    let shown = shown.flatten().filter(|end| match end {
-        TurnEvent::Failed(..) => !is_refused,
-        _ => true,
-    });
-    if shown.is_some() {
-        on(model, shown);
+    if !is_cut && let Some(end) = model.session.end_by_transcript(model.now) {
+        on(model, Some(end));
         model.session.agent.activity.closed = true;
         return;
     }
     let is_late = model.session.agent.activity.reopened;
     model.session.agent.end_turn(AgentState::Idle);
     // A turn that ends so at this line was no turn: the client has refused the prompt.
-    if !is_cut && is_refused {
+    if !is_cut && model.session.is_at_refusal(model.now) {
         return on(model, Some(TurnEvent::Refused));
     }
     if is_cut || !is_late {
