@@ -103,6 +103,11 @@ impl Here {
         if let Some(files) = PrivateDir::find_project(&self.directory)? {
             return Ok(Some(files));
         }
+        self.find_kept_files()
+    }
+
+    /// Returns the project's files that are kept in the state directory, if they exist.
+    fn find_kept_files(&self) -> Result<Option<PrivateDir>, FilesError> {
         match load::paths::project_hash(&self.directory) {
             Ok(hash) => PrivateDir::find_beside(self.paths.state_dir(), &hash),
             Err(_) => Ok(None),
@@ -121,11 +126,9 @@ impl Here {
     ) -> Result<T, Failure> {
         out::runtime()?.block_on(async {
             let store = self.open_store().await?;
-            let hash = load::paths::project_hash(&self.directory);
-            let kept = hash.map(|hash| PrivateDir::find_beside(self.paths.state_dir(), &hash));
-            if let Ok(Ok(Some(kept))) = kept
-                && let Err(error) = store.show_kept(&kept)
-            {
+            let files = self.find_kept_files();
+            let shown = files.and_then(|files| files.map_or(Ok(()), |kept| store.show_kept(&kept)));
+            if let Err(error) = shown {
                 tracing::warn!(
                     error = chain(&error),
                     "what waits for the database is not shown"
