@@ -180,7 +180,7 @@ mod tests {
         let found = reader.history(&of, 9).await.expect("the history");
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].iterations.len(), 1);
-        // It is written by nobody who only reads, also once that would be possible.
+        // A process that only reads does not write it, also once that would be possible.
         fs::remove_file(&below).expect("it was there");
         reader.close().await;
         assert_eq!(fs::read(&name).expect("the file"), kept);

@@ -157,7 +157,7 @@ const COMMANDS: [(&str, &str); 16] = [
     ),
 ];
 
-/// Places in which a key or the password of a service stands behind its name.
+/// Places in which a key or the password of a service follows its name.
 const KEYS: [(&str, &str); 45] = [
     ("ini", "[default]\naws_secret_access_key = {}\nregion = eu"),
     ("environment", "AWS_SECRET_ACCESS_KEY={}"),

@@ -35,7 +35,7 @@ use crate::app::{
 };
 
 pub use hold::{RunOrder, order, takes_over, toggle};
-pub(in crate::app) use publish::told;
+pub(in crate::app) use publish::update_events;
 pub use publish::{report, run_ended};
 
 use run_facts::RunFacts;

@@ -148,10 +148,11 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
         model.emit_all(timer);
     }
     let mut effects = model.take_effects();
-    let told = (model.autopilot.as_ref()).map(|_| autopilot::told(model, &effects));
-    if let Some((run, told)) = model.autopilot.as_mut().zip(told) {
+    let run = model.autopilot.as_ref();
+    let events = run.map(|_| autopilot::update_events(model, &effects));
+    if let Some((run, events)) = model.autopilot.as_mut().zip(events) {
         let runs = model.session.agent.process.is_some();
-        run.publish(told, (&model.lineage, runs, at), &mut effects);
+        run.publish(events, (&model.lineage, runs, at), &mut effects);
     }
     effects
 }

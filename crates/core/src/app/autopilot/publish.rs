@@ -38,13 +38,13 @@ pub fn run_ended(model: &Model, code: i32) -> RunEvent {
 }
 
 /// Returns the events for what an update with these effects shows in the footer, and for the run's end if the supervisor quits.
-pub(in crate::app) fn told(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
-    let mut told = notices(model, effects);
-    told.extend(effects.iter().find_map(|effect| match effect {
+pub(in crate::app) fn update_events(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
+    let mut events = notices(model, effects);
+    events.extend(effects.iter().find_map(|effect| match effect {
         Effect::Quit(code) => Some(run_ended(model, *code)),
         _ => None,
     }));
-    told
+    events
 }
 
 /// Returns the events for what the footer shows. A notice with the same text as a line among these effects, such as that of a commit, is
@@ -65,17 +65,17 @@ fn notices(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
 }
 
 impl Run {
-    /// Adds, at the end of every update, the run's events and those that the update has `told`, before the supervisor quits.
+    /// Adds, at the end of every update, the run's own events and those of the [update](update_events), before the supervisor quits.
     pub(in crate::app) fn publish(
         &mut self,
-        told: Vec<RunEvent>,
+        of_update: Vec<RunEvent>,
         (lineage, runs, now): (&Lineage, bool, At),
         effects: &mut Vec<Effect>,
     ) {
         let lines = self.iteration_events(lineage, runs).into_iter();
         let leaving = |effect: &Effect| matches!(effect, Effect::Quit(_));
         let at = effects.iter().position(leaving).unwrap_or(effects.len());
-        effects.splice(at..at, lines.chain(told).map(run_event));
+        effects.splice(at..at, lines.chain(of_update).map(run_event));
         self.remember(effects, now.wall);
     }
 

@@ -62,9 +62,9 @@ pub(super) fn held_up(model: &Model, why: &Refusal) -> Option<Next> {
     } else {
         let is_breaker = matches!(why, Refusal::NoAutomatic(_));
         (!is_breaker).then(|| {
-            let told = Next::Do(Act::Error(why.to_string()));
+            let error = Next::Do(Act::Error(why.to_string()));
             let quiet = Act::BeQuiet(1, QuietReason::Refused(why.to_string()));
-            Next::All(vec![told, Next::Do(quiet)])
+            Next::All(vec![error, Next::Do(quiet)])
         })
     }
 }

@@ -88,9 +88,9 @@ pub(super) enum Act {
     Emit(Effect),
     /// This is written to the message log.
     Log(String),
-    /// The person at the keyboard is told this.
+    /// The person at the keyboard is shown this notice.
     Info(String),
-    /// The person at the keyboard is told that this went wrong.
+    /// The person at the keyboard is shown this error.
     Error(String),
     /// The person at the keyboard is shown the review.
     OpenReview,
