@@ -17,6 +17,8 @@ pub(in crate::app) struct Consequences {
     pub(in crate::app) messages: Vec<(String, bool)>,
     /// The messages for the log alone, because nothing has to be done about them.
     pub(in crate::app) notes: Vec<String>,
+    /// The notices that are no longer true.
+    pub(in crate::app) withdrawn: Vec<&'static str>,
 }
 
 impl Consequences {
@@ -40,6 +42,11 @@ impl Consequences {
         self.notes.push(text.into());
     }
 
+    /// Takes back a notice that is no longer true.
+    pub(in crate::app) fn withdraw(&mut self, text: &'static str) {
+        self.withdrawn.push(text);
+    }
+
     /// Copies a document, and adds a message with its length.
     pub(in crate::app) fn copy_document(&mut self, name: &str, text: &str) {
         if text.trim().is_empty() {
@@ -56,6 +63,7 @@ impl Consequences {
         self.effects.extend(later.effects);
         self.messages.extend(later.messages);
         self.notes.extend(later.notes);
+        self.withdrawn.extend(later.withdrawn);
         self
     }
 }

@@ -43,6 +43,7 @@ use draft::{breakpoint::Observed, summary::SummaryEvent};
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use figures::FigureEvent;
+use host_output::ScreenFacts;
 use model::{
     Beginning, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
     submission::SubmissionEvent, trim::SurveyEvent,
@@ -213,7 +214,16 @@ fn answer(model: &mut Model, event: Event) {
         Event::Reported { call, report } => reported::reported(model, call, report),
         Event::ToolCalled { call, caller, tool } => tools::called(model, call, caller, tool),
         Event::ShutdownAsked { signal } => control::quit(model, exit::INTERRUPTED, Some(signal)),
-        Event::PlacesChecked(seen) => places::checked(model, &seen),
+        Event::PlacesChecked(seen) => {
+            model.outside.places_checked(&seen).carry_out(model);
+            if seen.made.socket {
+                model.session.hooks_lost(&mut model.scratch.effects);
+                submit::on(model, SubmissionEvent::HooksLost);
+            }
+            if seen.made.files {
+                record::save_iteration(model);
+            }
+        }
         Event::EffectFailed { what } => model.error(what),
     }
 }
@@ -228,8 +238,16 @@ fn pane(model: &mut Model, event: PaneEvent) {
         PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
         PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
         PaneEvent::Suspended => model.session.agent.suspended().carry_out(model),
-        PaneEvent::Continued => _ = suspend::continued(model),
-        PaneEvent::Screen(fact) => control::screen_fact(model, fact),
+        PaneEvent::Continued => {
+            let continued = model.session.agent.continued();
+            continued.unwrap_or_default().carry_out(model);
+        }
+        PaneEvent::Screen(fact) => {
+            let facts = ScreenFacts::of(model);
+            let (follows, end) = model.session.screen_seen(fact, &facts);
+            follows.carry_out(model);
+            turn::on(model, end);
+        }
         PaneEvent::PasteModeSet { .. }
         | PaneEvent::MouseModeSet { .. }
         | PaneEvent::FullScreenSet { .. } => model.session.agent.mode_set(&event),
@@ -297,7 +315,9 @@ fn read(model: &mut Model, event: ReadEvent) {
             }
         }
         ReadEvent::Transcript { session, facts } => agent::transcript_read(model, session, *facts),
-        ReadEvent::TranscriptLost { session, why } => agent::transcript_lost(model, session, &why),
+        ReadEvent::TranscriptLost { session, why } => {
+            figures::on(model, FigureEvent::TranscriptLost(session, &why));
+        }
         ReadEvent::Prepared { reboot, refused } => {
             model.reboot.on(AttemptEvent::Prepared(reboot, refused));
         }
@@ -364,7 +384,12 @@ fn timer(model: &mut Model, id: TimerId) {
         }
         TimerId::Summary(epoch) => summary::on(model, SummaryEvent::TimerFired(epoch)),
         TimerId::Survey(timer) => reboot::on(model, SurveyEvent::PauseOver(timer)),
-        TimerId::Calm(epoch) => signs::judge(model, epoch),
+        TimerId::Calm(epoch) => {
+            let facts = (model.autopilot.is_some(), model.now);
+            let effects = &mut model.scratch.effects;
+            let seen = model.session.judge_signs(epoch, facts, effects);
+            turn::on(model, seen);
+        }
         TimerId::NewHead(epoch) => {
             for made in model.draft.moments.take_unreported(epoch) {
                 breakpoint::take_in(model, Observed::Commit(made));

@@ -134,9 +134,12 @@ pub struct Model {
 }
 
 impl Consequences {
-    /// Queues the effects, and shows the messages.
+    /// Queues the effects, takes notices back, and shows the messages.
     pub(in crate::app) fn carry_out(self, model: &mut Model) {
         model.emit_all(self.effects);
+        for text in self.withdrawn {
+            model.view.withdraw_notice(text);
+        }
         for text in self.notes {
             model.note(&text);
         }

@@ -4,11 +4,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     api::wire::NeedKind,
-    app::{
-        consequences::Consequences,
-        effect::Effect,
-        event::{PlacesSeen, TimerId},
-    },
+    app::{consequences::Consequences, effect::Effect, event::TimerId},
     lineage::EndReason,
 };
 
@@ -74,13 +70,6 @@ impl Outside {
         }
         self.store_error = error;
         follows
-    }
-
-    /// Takes in a check of the places. Returns what is gone for good, if that is new.
-    pub(in crate::app) fn places_checked(&mut self, seen: &PlacesSeen) -> Option<String> {
-        self.project_gone = seen.project_gone;
-        let before = std::mem::replace(&mut self.places_missing, seen.missing.clone());
-        seen.missing.clone().filter(|_| seen.missing != before)
     }
 
     /// Begins to quit with this exit code, for this reason.

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use crate::{
     api::wire::{AgentState, ApproveBody, Control, NeedKind, OrderReply, Reply},
-    config::{ClipboardPolicy, Config, RebootMode},
+    config::{Config, RebootMode},
     lineage::{Cause, EndReason},
 };
 use pitstop_base::clean;
-use pitstop_terminal::screen::ScreenFact;
 
 use crate::app::{
     autopilot::{self, RunInput, RunOrder},
@@ -18,7 +17,7 @@ use crate::app::{
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
-    model::{Focus, Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
+    model::{Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
     outside::report,
     reboot::{
         self, Approval, RebootAction, iteration,
@@ -26,7 +25,7 @@ use crate::app::{
         submit::{self, Then},
     },
     refusal::Refusal,
-    session::{agent, figures::guard_settings, host_output},
+    session::figures::guard_settings,
 };
 
 /// Carries out an order of someone with the control token, and answers it. One that was given from afar, by a device, is noted in the
@@ -195,42 +194,6 @@ pub(in crate::app) const fn mode_words(mode: RebootMode) -> &'static str {
         RebootMode::Manual => "manual: reboots only by key",
         RebootMode::Ask => "ask: asks you at the compact line, nothing goes ahead without you",
         RebootMode::Auto => "auto: reboots by itself at the compact line, after a countdown",
-    }
-}
-
-/// Handles something that the emulator saw and that is no cell.
-pub fn screen_fact(model: &mut Model, fact: ScreenFact) {
-    match fact {
-        ScreenFact::Title(title) => agent::title_changed(model, title),
-        ScreenFact::Bell | ScreenFact::Notification { .. } => {
-            let asked = host_output::has_called(model);
-            let wanted = model.config.ui.notifications;
-            let passed_on = model.session.called(fact, wanted, asked, model.now);
-            passed_on.carry_out(model);
-        }
-        ScreenFact::Progress(progress) => {
-            let wanted = model.config.ui.notifications;
-            let shown = model.session.agent.progressed(progress, wanted);
-            model.emit_all(shown);
-        }
-        ScreenFact::ClipboardStore(text) => {
-            let allowed = match model.config.ui.clipboard {
-                ClipboardPolicy::Allow => true,
-                ClipboardPolicy::Focused => {
-                    model.view.focus == Focus::Pane && model.view.overlay.is_none()
-                }
-                ClipboardPolicy::Deny => false,
-            };
-            if !allowed {
-                tracing::info!(
-                    bytes = text.len(),
-                    "the agent may not write the clipboard now"
-                );
-                return;
-            }
-            model.emit(Effect::StoreClipboard(text));
-        }
-        ScreenFact::Mark(_) => {}
     }
 }
 

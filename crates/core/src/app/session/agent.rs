@@ -10,6 +10,7 @@ use pitstop_transcript::SessionId;
 
 use crate::app::{
     autopilot::{self, RunInput},
+    consequences::Consequences,
     draft::{
         carried,
         record::{save_iteration, save_order},
@@ -191,30 +192,6 @@ fn follow(model: &mut Model, event: &AgentEvent) {
 /// The notice that is shown while the agent view is.
 const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
 
-/// Handles a change of the title: it alone shows that the agent view is open, and it is one of the signs of a turn.
-pub fn title_changed(model: &mut Model, title: String) {
-    model.session.title = title;
-    let listing = !model.is_generic() && claude::is_agent_view(&model.session.title);
-    if listing && !std::mem::replace(&mut model.session.agent.listing, listing) {
-        model.error(AGENT_VIEW);
-        let session = model.session.id;
-        let asks = model.session.agent.daemon.opened(session);
-        model.emit(asks);
-    } else if !listing {
-        // The session is back in the pane, and the banner is no longer true.
-        model.view.withdraw_notice(AGENT_VIEW);
-    }
-    model.session.agent.listing = listing;
-    let title = TitleState::of(&model.session.title);
-    let activity = &mut model.session.agent.activity;
-    activity.unseen.take_if(|_| title != Some(TitleState::Calm));
-    if std::mem::replace(&mut model.session.agent.activity.title, title) != title {
-        let end = model.session.settle_stop();
-        turn::on(model, end);
-        model.session.look_again(&mut model.scratch.effects);
-    }
-}
-
 fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
     // This hook may come behind the first turn, where the machine is busy.
     let is_first = !std::mem::replace(&mut model.session.agent.started, true);
@@ -264,6 +241,33 @@ fn limit_words(name: &str, limit: pitstop_agent::RateLimit, now: At) -> String {
 }
 
 impl Session {
+    /// Takes in the title: it alone shows that the agent view is open, and it is one of the signs of a turn. Returns what follows, and
+    /// the end of a turn that it shows.
+    pub(in crate::app) fn title_changed(
+        &mut self,
+        title: String,
+    ) -> (Consequences, Option<TurnEvent>) {
+        let mut follows = Consequences::default();
+        self.title = title;
+        let listing = !self.is_generic && claude::is_agent_view(&self.title);
+        if !listing {
+            // The session is back in the pane, and the banner is no longer true.
+            follows.withdraw(AGENT_VIEW);
+        } else if !self.agent.listing {
+            follows.error(AGENT_VIEW);
+            follows.emit(self.agent.daemon.opened(self.id));
+        }
+        self.agent.listing = listing;
+        let title = TitleState::of(&self.title);
+        let activity = &mut self.agent.activity;
+        activity.unseen.take_if(|_| title != Some(TitleState::Calm));
+        if std::mem::replace(&mut activity.title, title) == title {
+            return (follows, None);
+        }
+        self.look_again(&mut follows.effects);
+        (follows, self.settle_stop())
+    }
+
     /// Takes over what the status line says of the agent, its limits and its cost.
     pub(in crate::app) fn status_line_seen(&mut self, line: &StatusLine, now: At) {
         let agent = &mut self.agent;
@@ -307,14 +311,6 @@ impl Session {
         }
         self.spending.observe_tokens(self.id, facts.totals);
         late
-    }
-}
-
-/// Takes in that the transcript of this session cannot be read, for this reason.
-pub fn transcript_lost(model: &mut Model, session: SessionId, why: &str) {
-    if session == model.session.id {
-        model.session.transcript_lost(why);
-        figures::on(model, FigureEvent::Moved);
     }
 }
 

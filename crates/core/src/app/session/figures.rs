@@ -16,7 +16,7 @@ use pitstop_agent::{
     claude::limits::{CompactionSettings, Words},
 };
 use pitstop_base::{clock::At, format::percent};
-use pitstop_transcript::{Tokens, usage};
+use pitstop_transcript::{SessionId, Tokens, usage};
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -61,6 +61,8 @@ pub(in crate::app) enum FigureEvent<'a> {
     Estimated(Reading),
     /// The transcript was read, which has this figure.
     Transcribed(Option<Tokens>),
+    /// The transcript of this session cannot be read any more, for this reason.
+    TranscriptLost(SessionId, &'a str),
     /// The status line was drawn.
     StatusLine(&'a StatusLine),
     /// The bridge reports how full the window is. It has no figure before the first call and after a compaction.
@@ -108,6 +110,10 @@ impl Session {
                 self.guard.forget(Source::Transcript);
                 Some(FigureSeen::default())
             }
+            FigureEvent::TranscriptLost(session, why) => (session == self.id).then(|| {
+                self.transcript_lost(why);
+                FigureSeen::default()
+            }),
             FigureEvent::StatusLine(line) => {
                 self.status_line_seen(line, now);
                 let used = line.usage.map(usage::Usage::context);

@@ -12,7 +12,6 @@ use pitstop_base::clock::At;
 use crate::app::{
     effect::Effect,
     model::{
-        Model,
         activity::TitleState,
         agent::AgentView,
         orders::{EndedOrder, OrderEnd, Purpose},
@@ -20,30 +19,37 @@ use crate::app::{
     },
     session::{
         activity::{DRAWN_WITHIN, SHOWN_WITHIN},
-        turn::{self, TurnEvent},
+        turn::TurnEvent,
     },
 };
 
 /// The time that the client's own side may take to look for a dialog: it is done in milliseconds.
 const PROBED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Judges the signs, which have lasted for long enough.
-pub fn judge(model: &mut Model, epoch: u64) {
-    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
-    if epoch != session.calm_epoch || session.agent.state == AgentState::Exited {
-        return;
-    }
-    if session.agent.activity.question.is_some() {
-        return session.judge_question(model.now, effects);
-    }
-    let seen = session.judge_turn(model.autopilot.is_some(), model.now, effects);
-    turn::on(model, seen);
-    if model.session.is_dialog_unknown() {
-        model.order(Purpose::Dialog, BridgeOrder::Probe, PROBED_WITHIN);
-    }
-}
-
 impl Session {
+    /// Judges the signs, which have lasted for long enough if this epoch is the last. Returns what they show of a turn.
+    pub(in crate::app) fn judge_signs(
+        &mut self,
+        epoch: u64,
+        (is_run, now): (bool, At),
+        effects: &mut Vec<Effect>,
+    ) -> Option<TurnEvent> {
+        if epoch != self.calm_epoch || self.agent.state == AgentState::Exited {
+            return None;
+        }
+        if self.agent.activity.question.is_some() {
+            self.judge_question(now, effects);
+            return None;
+        }
+        let seen = self.judge_turn(is_run, now, effects);
+        if seen.is_none() && self.is_dialog_unknown() {
+            let (purpose, order) = (Purpose::Dialog, BridgeOrder::Probe);
+            let orders = &mut self.orders;
+            orders.give(self.id, purpose, order, PROBED_WITHIN, effects);
+        }
+        seen
+    }
+
     /// Closes the question that is open once it is answered.
     fn judge_question(&mut self, now: At, effects: &mut Vec<Effect>) {
         let question = self.agent.activity.question.as_ref();

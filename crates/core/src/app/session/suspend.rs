@@ -3,10 +3,7 @@
 
 use crate::api::wire::AgentState;
 
-use crate::app::{
-    consequences::Consequences,
-    model::{AgentView, Model},
-};
+use crate::app::{consequences::Consequences, model::AgentView};
 
 /// The notice that is shown while the agent is suspended.
 const SUSPENDED: &str = "the agent is suspended: any key continues it";
@@ -21,17 +18,16 @@ impl AgentView {
         }
         follows
     }
-}
 
-/// Takes in that the agent goes on. Returns false if it was not suspended.
-pub fn continued(model: &mut Model) -> bool {
-    let Some(before) = model.session.agent.suspended.take() else {
-        return false;
-    };
-    if model.session.agent.state != AgentState::Exited {
-        model.session.agent.state = before;
+    /// Takes in that the agent goes on. Returns what follows, if it was suspended.
+    pub(in crate::app) fn continued(&mut self) -> Option<Consequences> {
+        let before = self.suspended.take()?;
+        if self.state != AgentState::Exited {
+            self.state = before;
+        }
+        let mut follows = Consequences::default();
+        follows.withdraw(SUSPENDED);
+        follows.note("the agent is continued");
+        Some(follows)
     }
-    model.view.withdraw_notice(SUSPENDED);
-    model.note("the agent is continued");
-    true
 }

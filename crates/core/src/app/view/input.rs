@@ -35,7 +35,7 @@ use crate::app::{
         trim,
     },
     refusal::Refusal,
-    session::{suspend, turn},
+    session::turn,
     view::{editing, external, focus::set_focus, layout, mouse, reading::same_line},
 };
 
@@ -242,7 +242,8 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if !model.view.has_pane() {
         return;
     }
-    if suspend::continued(model) {
+    if let Some(continued) = model.session.agent.continued() {
+        continued.carry_out(model);
         return model.emit(Effect::ContinueAgent);
     }
     if model.session.agent.state == AgentState::Exited {
@@ -399,7 +400,10 @@ fn paste(model: &mut Model, piece: HostInput) {
     if model.view.has_pane() {
         if model.session.agent.suspended.is_some() {
             // Its last piece continues the agent, or the rest would be passed on without a beginning.
-            if piece == HostInput::PasteEnd && suspend::continued(model) {
+            if piece == HostInput::PasteEnd
+                && let Some(continued) = model.session.agent.continued()
+            {
+                continued.carry_out(model);
                 model.emit(Effect::ContinueAgent);
                 model.info("the agent goes on; what was pasted was not passed on: paste it again");
             }
