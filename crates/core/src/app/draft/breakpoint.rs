@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::{
     api::wire::{ApiEvent, ApiEventKind},
@@ -31,7 +31,10 @@ use pitstop_handoff::breakpoint::{
 };
 
 use crate::app::{
-    draft::{checkpoint, handoff},
+    draft::{
+        checkpoint::{self, SaveOrder},
+        handoff,
+    },
     effect::{Effect, run_event},
     event::TimerId,
     facts::is_safe,
@@ -435,12 +438,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
     let state = model.draft.work_state();
     model.reboot.progress.looked(state);
     for one in model.draft.take_ready() {
-        let mut checkpoint = checkpoint::snapshot(model, one.tags);
-        checkpoint.task = one.task;
-        if let Value::Object(fields) = &mut checkpoint.state {
-            fields.insert("breakpoint".to_owned(), one.about);
-        }
-        model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+        checkpoint::save(model, SaveOrder::Breakpoint(one));
     }
     if !model.draft.moments.waiting.is_empty() {
         model.emit(Effect::ReadGit);

@@ -3,10 +3,11 @@
 //! Saved by key and by order, at the warn line and each line after it, every `checkpoint_interval` turns, and with
 //! every reboot. Its caller is answered once it is on disk, or when it has to wait in memory.
 
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    api::wire::{CheckpointBody, CheckpointReply, Reply},
+    api::wire::{CheckpointBody, CheckpointReply, Reply, SaveReply},
     lineage::checkpoint::{
         AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad, restore_command,
     },
@@ -23,7 +24,7 @@ use crate::app::{
     draft::handoff,
     effect::Effect,
     event::{CallId, Kept},
-    model::{Model, draft::HandoffDraft},
+    model::{Model, draft::HandoffDraft, moments::Waiting},
 };
 
 /// The tag of checkpoints that are saved without being asked for.
@@ -35,19 +36,111 @@ const ERROR_CAP: usize = 500;
 /// The tag of checkpoints that a person or a script asked for.
 pub const MANUAL: &str = "manual";
 
-/// Saves everything that a later session needs.
-pub fn save(model: &mut Model, tags: Vec<String>) {
-    let checkpoint = snapshot(model, tags);
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+/// The occasion on which everything is saved.
+pub(in crate::app) enum SaveOrder {
+    /// One that these tags name.
+    Tagged(Vec<String>),
+    /// The end of a turn, which counts every so many turns: the next such checkpoint of the iteration replaces it.
+    TurnOver,
+    /// A commit or a test run, which git has shown.
+    Breakpoint(Waiting),
+    /// A caller with the control token, with the caller's own words in it.
+    Asked(CallId, CheckpointBody),
+    /// A program outside that knows this of the work, and is answered this.
+    Reported(CallId, Vec<String>, AutoSave, SaveReply),
 }
 
-/// Returns a checkpoint with everything that a later session needs, as of now, after saving the scratchpad.
-pub fn snapshot(model: &mut Model, tags: Vec<String>) -> Checkpoint {
+impl SaveOrder {
+    /// Saves what is there without being asked for, as this tag tells.
+    pub(in crate::app) fn automatic(tag: String) -> Self {
+        Self::Tagged(vec![AUTO_SAVE.to_owned(), tag])
+    }
+
+    /// Saves what a compaction by the client may lose.
+    pub(in crate::app) fn before_compaction() -> Self {
+        Self::automatic("before-compaction".to_owned())
+    }
+}
+
+/// Saves everything that a later session needs, as of now, after saving the scratchpad. A caller is answered once it is kept.
+pub(in crate::app) fn save(model: &mut Model, order: SaveOrder) {
+    let turns = model.session.agent.turns;
+    let interval = model.config.context.checkpoint_interval;
+    let is_due = turns > 0 && interval.is_some_and(|interval| turns.is_multiple_of(interval));
+    if matches!(order, SaveOrder::TurnOver) && !is_due {
+        return;
+    }
     model.draft.notes.save(model.now).carry_out(model);
-    let id = new_id(model.reboot.new_ids.reboot, model.next_epoch());
+    let number = model.next_epoch();
+    // The words count for this checkpoint alone: what is known of the agent stays as it is.
+    let before = match &order {
+        SaveOrder::Asked(_, body) => Some(model.draft.take_words(body)),
+        _ => None,
+    };
     handoff::draft(model);
     let context = model.draft.handoff.current().text.clone();
-    checkpoint(model, id, context, tags)
+    let id = new_id(model.reboot.new_ids.reboot, number);
+    let mut one = checkpoint(model, id, context, Vec::new());
+    let answer = complete(model, &mut one, order);
+    if let Some(before) = before {
+        model.draft.signalled = before;
+    }
+    if let Some((call, reply)) = answer {
+        model.draft.await_checkpoint(one.id, call, reply);
+    }
+    model.emit(Effect::SaveCheckpoint(Box::new(one)));
+}
+
+/// Completes a checkpoint with what is known of its occasion. Returns the answer to its caller.
+fn complete(model: &Model, one: &mut Checkpoint, order: SaveOrder) -> Option<(CallId, Reply)> {
+    match order {
+        SaveOrder::Tagged(tags) => one.tags = tags,
+        SaveOrder::TurnOver => {
+            let turns = model.session.agent.turns;
+            one.tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
+            one.id = model.reboot.new_ids.reboot;
+        }
+        SaveOrder::Breakpoint(seen) => {
+            (one.tags, one.task) = (seen.tags, seen.task);
+            if let Value::Object(fields) = &mut one.state {
+                fields.insert("breakpoint".to_owned(), seen.about);
+            }
+        }
+        SaveOrder::Asked(call, body) => {
+            one.tags = vec![MANUAL.to_owned()];
+            one.tags
+                .extend(body.tags.into_iter().filter(|tag| tag != MANUAL));
+            if model.draft.handoff.edited.is_some() || one.context.is_empty() {
+                // A message in the human's own words follows no sources, nor does one that is switched off.
+                let words = words(body.task.as_deref(), &body.next_steps);
+                one.context.push_str(&words);
+            }
+            let reply = CheckpointReply {
+                status: "saved".to_owned(),
+                checkpoint_id: one.id.to_string(),
+                environment: one.environment.clone(),
+                session_id: one.session.map(|session| session.to_string()),
+                task: one.task.clone(),
+                next_steps: one.next_steps.clone(),
+                tags: one.tags.clone(),
+                message: format!(
+                    "`{}` goes on from it in a new session",
+                    restore_command(&one.environment)
+                ),
+            };
+            return Some((call, Reply::Checkpoint(Box::new(reply))));
+        }
+        SaveOrder::Reported(call, tags, known, reply) => {
+            one.tags = tags;
+            add_known(model, one, &known);
+            let reply = SaveReply {
+                checkpoint_id: one.id.to_string(),
+                ..reply
+            };
+            return Some((call, Reply::Saved(reply)));
+        }
+    }
+    None
 }
 
 fn checkpoint(model: &Model, id: Uuid, context: String, tags: Vec<String>) -> Checkpoint {
@@ -109,58 +202,6 @@ fn new_id(drawn: Uuid, number: u64) -> Uuid {
     Uuid::from_u128(drawn.as_u128() ^ (u128::from(spread) << 64))
 }
 
-/// Saves a checkpoint for a caller with the control token, with the caller's own words in it.
-pub fn asked(model: &mut Model, call: CallId, body: CheckpointBody) {
-    let CheckpointBody {
-        task,
-        next_steps,
-        tags: more,
-    } = body;
-    // The words count for this checkpoint alone: what is known of the agent stays as it is.
-    let state = &mut model.draft.signalled;
-    let before = state.clone();
-    if let Some(task) = &task {
-        state.set_objective(task, Origin::Human);
-    }
-    let rest = std::mem::take(&mut state.pending_items);
-    for step in &next_steps {
-        state.completed_items.retain(|done| done.text != *step);
-        state.add_pending(step, Origin::Human);
-    }
-    for item in rest {
-        state.add_pending(&item.text, item.origin);
-    }
-    let mut tags = vec![MANUAL.to_owned()];
-    tags.extend(more.into_iter().filter(|tag| tag != MANUAL));
-    model.draft.notes.save(model.now).carry_out(model);
-    handoff::draft(model);
-    let mut context = model.draft.handoff.current().text.clone();
-    if model.draft.handoff.edited.is_some() || context.is_empty() {
-        // A message in the human's own words follows no sources, nor does one that is switched off.
-        context.push_str(&words(task.as_deref(), &next_steps));
-    }
-    let id = new_id(model.reboot.new_ids.reboot, model.next_epoch());
-    let checkpoint = checkpoint(model, id, context, tags);
-    model.draft.signalled = before;
-    let reply = CheckpointReply {
-        status: "saved".to_owned(),
-        checkpoint_id: checkpoint.id.to_string(),
-        environment: checkpoint.environment.clone(),
-        session_id: checkpoint.session.map(|session| session.to_string()),
-        task: checkpoint.task.clone(),
-        next_steps: checkpoint.next_steps.clone(),
-        tags: checkpoint.tags.clone(),
-        message: format!(
-            "`{}` goes on from it in a new session",
-            restore_command(&checkpoint.environment)
-        ),
-    };
-    let reply = Reply::Checkpoint(Box::new(reply));
-    model.draft.await_checkpoint(checkpoint.id, call, reply);
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
-    model.info("checkpoint saved");
-}
-
 fn words(task: Option<&str>, next_steps: &[String]) -> String {
     let mut text = String::new();
     if let Some(task) = task {
@@ -177,7 +218,7 @@ fn words(task: Option<&str>, next_steps: &[String]) -> String {
 
 /// Adds what the caller of an auto-save knows of the work: to the message that a restore delivers, and to the state that it brings
 /// back.
-pub(in crate::app) fn add_known(model: &Model, checkpoint: &mut Checkpoint, known: &AutoSave) {
+fn add_known(model: &Model, checkpoint: &mut Checkpoint, known: &AutoSave) {
     let mut state = model.draft.preserved.clone();
     for (key, text) in [
         ("inferred_task", &known.inferred_task),
@@ -216,24 +257,6 @@ fn reported(known: &AutoSave) -> String {
     format!("\n\n## Reported when this was saved{text}")
 }
 
-/// Returns the tags of what is saved because a compaction by the client may lose it.
-pub(in crate::app) fn before_compaction() -> Vec<String> {
-    vec![AUTO_SAVE.to_owned(), "before-compaction".to_owned()]
-}
-
-/// Saves everything at the end of every so many turns; the next such checkpoint of the iteration replaces it.
-pub fn after_turn(model: &mut Model) {
-    let turns = model.session.agent.turns;
-    let interval = model.config.context.checkpoint_interval;
-    if turns == 0 || !interval.is_some_and(|interval| turns.is_multiple_of(interval)) {
-        return;
-    }
-    let tags = vec![AUTO_SAVE.to_owned(), format!("turn-{turns}")];
-    let mut checkpoint = snapshot(model, tags);
-    checkpoint.id = model.reboot.new_ids.reboot;
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
-}
-
 /// Returns the order to save the handoff that was approved when its reboot goes ahead: what is sent is what is saved.
 #[must_use]
 pub fn at_reboot(model: &Model, number: u64, context: String) -> Effect {
@@ -243,6 +266,24 @@ pub fn at_reboot(model: &Model, number: u64, context: String) -> Effect {
 }
 
 impl HandoffDraft {
+    /// Takes over the words of a caller who asks for a checkpoint. Returns the state before.
+    fn take_words(&mut self, body: &CheckpointBody) -> PreservedState {
+        let state = &mut self.signalled;
+        let before = state.clone();
+        if let Some(task) = &body.task {
+            state.set_objective(task, Origin::Human);
+        }
+        let rest = std::mem::take(&mut state.pending_items);
+        for step in &body.next_steps {
+            state.completed_items.retain(|done| done.text != *step);
+            state.add_pending(step, Origin::Human);
+        }
+        for item in rest {
+            state.add_pending(&item.text, item.origin);
+        }
+        before
+    }
+
     /// Forgets what is preserved.
     pub(in crate::app) fn clear_state(&mut self) -> Consequences {
         let todo = std::mem::take(&mut self.todo);

@@ -13,7 +13,10 @@ use pitstop_base::clean;
 
 use crate::app::{
     autopilot::{self, RunInput, RunOrder},
-    draft::{checkpoint, handoff},
+    draft::{
+        checkpoint::{self, SaveOrder},
+        handoff,
+    },
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
@@ -38,7 +41,10 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
     let order = control.clone();
     // It is answered once the checkpoint is kept.
     let done = match control {
-        Control::Save(body) => return checkpoint::asked(model, call, body),
+        Control::Save(body) => {
+            checkpoint::save(model, SaveOrder::Asked(call, body));
+            return model.info("checkpoint saved");
+        }
         control => carry_out(model, control, device.as_deref().unwrap_or("ctl")),
     };
     if let Some(device) = &device {
@@ -122,7 +128,7 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         Control::Undo => reboot::act(model, RebootAction::Undo)?,
         Control::ClearState => {
             let tags = [checkpoint::MANUAL, "clear-state"].map(ToOwned::to_owned);
-            checkpoint::save(model, tags.into());
+            checkpoint::save(model, SaveOrder::Tagged(tags.into()));
             model.draft.clear_state().carry_out(model);
         }
         Control::Detach => model.emit(Effect::DetachAll),

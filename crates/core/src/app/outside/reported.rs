@@ -17,9 +17,8 @@ use pitstop_transcript::Tokens;
 use crate::app::{
     draft::{
         breakpoint::{self, Observed, SAVES_A_MINUTE, TestRun},
-        checkpoint,
+        checkpoint::{self, SaveOrder},
     },
-    effect::Effect,
     event::CallId,
     model::{Model, draft::HandoffDraft, moments::SeenBy},
     outside::report,
@@ -41,7 +40,16 @@ pub fn reported(model: &mut Model, call: CallId, report: Report) {
             };
             (Observed::Tests(run), noted)
         }
-        Report::AutoSave(body) => return auto_save(model, call, body, named),
+        Report::AutoSave(_) if !model.draft.moments.may_save(model.now) => {
+            let why = format!(
+                "too many checkpoints: at most {SAVES_A_MINUTE} a minute are kept, try again later"
+            );
+            return model.answer(call, Reply::Refused { why });
+        }
+        Report::AutoSave(body) => {
+            let order = auto_save(model, call, body, named);
+            return checkpoint::save(model, order);
+        }
     };
     let saved = breakpoint::take_in(model, observed);
     let kept = saved.is_some_and(|saved| saved) && named.is_some();
@@ -103,14 +111,13 @@ impl HandoffDraft {
     }
 }
 
-/// Saves everything with what the caller knows of the work; answered once it is kept.
-fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Option<String>) {
-    if !model.draft.moments.may_save(model.now) {
-        let why = format!(
-            "too many checkpoints: at most {SAVES_A_MINUTE} a minute are kept, try again later"
-        );
-        return model.answer(call, Reply::Refused { why });
-    }
+/// Returns the order to save everything with what the caller knows of the work, who is answered once it is kept.
+fn auto_save(
+    model: &Model,
+    call: CallId,
+    body: SaveBody,
+    environment: Option<String>,
+) -> SaveOrder {
     let said = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let known = AutoSave {
         environment,
@@ -125,26 +132,19 @@ fn auto_save(model: &mut Model, call: CallId, body: SaveBody, environment: Optio
     let usage = report::usage(model, query);
     let mut tags = vec![checkpoint::AUTO_SAVE.to_owned()];
     tags.extend(usage.used.map(|used| format!("tokens-{used}")));
-    let mut checkpoint = checkpoint::snapshot(model, tags);
-    checkpoint::add_known(model, &mut checkpoint, &known);
-    let id = checkpoint.id;
-    model.emit(Effect::SaveCheckpoint(Box::new(checkpoint)));
+    let full = usage
+        .used
+        .map(|used| model.session.guard.assess(Tokens(used)));
+    let full = full.map_or_else(String::new, |now| {
+        format!(", at {} % of the usable window", percent(now.percent))
+    });
     let reply = SaveReply {
         status: "saved".to_owned(),
-        checkpoint_id: id.to_string(),
+        checkpoint_id: String::new(),
         session_id: Some(model.session.id.to_string()),
         percent_at_save: usage.percent,
         restart_command: restore_command(&model.identity.environment),
-        message: match usage
-            .used
-            .map(|used| model.session.guard.assess(Tokens(used)))
-        {
-            Some(now) => {
-                let percent = percent(now.percent);
-                format!("everything is saved, at {percent} % of the usable window")
-            }
-            None => "everything is saved".to_owned(),
-        },
+        message: format!("everything is saved{full}"),
     };
-    model.draft.await_checkpoint(id, call, Reply::Saved(reply));
+    SaveOrder::Reported(call, tags, known, reply)
 }

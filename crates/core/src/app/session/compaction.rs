@@ -18,7 +18,7 @@ use pitstop_agent::AgentEvent;
 use pitstop_base::keymap::Action;
 
 use crate::app::{
-    draft::checkpoint,
+    draft::checkpoint::{self, SaveOrder},
     facts::is_quiet,
     model::{Model, session::Session},
     reboot::{self, RebootAction, in_place::ReplaceEvent, on_the_fly},
@@ -112,7 +112,7 @@ pub fn announced(model: &mut Model, automatic: bool, ordered: bool) {
     let held = automatic && model.config.guard.replace_compaction;
     if !held {
         model.session.compaction_announced(automatic, model.now);
-        return checkpoint::save(model, checkpoint::before_compaction());
+        return checkpoint::save(model, SaveOrder::before_compaction());
     }
     if model.reboot.attempt.is_some() || model.outside.quitting().is_some() {
         return;

@@ -21,7 +21,7 @@ use pitstop_transcript::{SessionId, Tokens, usage};
 use crate::app::{
     autopilot::{self, RunInput},
     draft::{
-        checkpoint,
+        checkpoint::{self, SaveOrder},
         summary::{self, SummaryEvent},
     },
     effect::Effect,
@@ -200,13 +200,13 @@ pub(in crate::app) fn on(model: &mut Model, event: FigureEvent<'_>) {
         saved = crossing.figure.advice != Advice::None;
         if saved {
             let tokens = format!("tokens-{}", crossing.figure.used.0);
-            checkpoint::save(model, vec![checkpoint::AUTO_SAVE.to_owned(), tokens]);
+            checkpoint::save(model, SaveOrder::automatic(tokens));
         }
         summary::on(model, SummaryEvent::LineCrossed(crossing.figure.level));
     }
     // A line that was crossed just now has saved everything already.
     if model.session.comes_near_client_limit(model.now) && !saved {
-        checkpoint::save(model, checkpoint::before_compaction());
+        checkpoint::save(model, SaveOrder::before_compaction());
     }
     if is_report {
         autopilot::on(model, RunInput::StatusLineSeen);

@@ -9,7 +9,8 @@ use pitstop_base::clock::At;
 use crate::app::{
     autopilot::{self, RunInput},
     draft::{
-        breakpoint, checkpoint,
+        breakpoint,
+        checkpoint::{self, SaveOrder},
         record::{keep_turn, save_iteration},
         summary::{self, SummaryEvent},
     },
@@ -186,7 +187,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             summary::on(model, SummaryEvent::TurnOver);
             autopilot::on(model, RunInput::TurnEnded(stop.message.as_deref()));
             save_iteration(model);
-            checkpoint::after_turn(model);
+            checkpoint::save(model, SaveOrder::TurnOver);
             model.emit_all(quiet_timer(model));
         }
         // Its hook is late.
@@ -204,7 +205,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             let said = format!("the turn failed: {message}");
             model.draft.note_error(&said, hint(failure), model.now);
             model.error(said);
-            checkpoint::after_turn(model);
+            checkpoint::save(model, SaveOrder::TurnOver);
             if failure == Failure::ContextLimit {
                 return on(model, Some(TurnEvent::Refused));
             }

@@ -21,7 +21,7 @@ use pitstop_terminal::{input::HostInput, screen::Scroll};
 use crate::app::{
     autopilot::{self, RunInput},
     consequences::{Consequences, KeyOutcome, Request},
-    draft::checkpoint,
+    draft::checkpoint::{self, SaveOrder},
     effect::Effect,
     event::{HostEvent, TimerId},
     model::{
@@ -334,7 +334,8 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             model.emit_all(effects);
         }
         Action::Checkpoint => {
-            checkpoint::save(model, vec![checkpoint::MANUAL.to_owned()]);
+            let tags = vec![checkpoint::MANUAL.to_owned()];
+            checkpoint::save(model, SaveOrder::Tagged(tags));
             model.info("checkpoint saved");
         }
         Action::Undo => return reboot::act(model, RebootAction::Undo),
