@@ -39,6 +39,7 @@ use pitstop_agent::AgentEvent;
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
+use carried::Keep;
 use draft::{breakpoint::Observed, summary::SummaryEvent};
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
@@ -129,7 +130,12 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
             break;
         }
     }
-    carried::watch(model);
+    if model.session.agent.pastes.awaits_mark()
+        && let Some(text) = facts::marked_text(model)
+    {
+        model.session.agent.pastes.note_marks(&text);
+    }
+    carried::keep(model, Keep::Soon);
     model.session.note_work(model.now);
     let next = tour::next(model);
     model.view.go_to_step(next);
@@ -417,7 +423,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
         TimerId::Age => model.emit_all(control::age_timer(model)),
         TimerId::ClientWords => model.session.client.look(&mut model.scratch.effects),
-        TimerId::KeepCarried => carried::keep(model),
+        TimerId::KeepCarried => carried::keep(model, Keep::Now),
         TimerId::SaveNotes(epoch) => {
             model.draft.notes.timer(epoch, model.now).carry_out(model);
         }

@@ -20,7 +20,7 @@ use crate::app::{
     draft::{handoff, record::save_iteration},
     effect::Effect,
     event::TimerId,
-    facts::{expanded_text, marked_text, queued, unsent},
+    facts::{expanded_text, queued, unsent},
     model::{
         Identity, Model,
         carried::{Carried, Keeping},
@@ -140,28 +140,6 @@ impl HandoffDraft {
     }
 }
 
-/// Has a change of the carried state kept in a moment, and what a session begins with at once: until then all of it is only under
-/// the session before, and who comes back to this one would find nothing. Called after each event.
-pub fn watch(model: &mut Model) {
-    if model.session.agent.pastes.awaits_mark()
-        && let Some(text) = marked_text(model)
-    {
-        model.session.agent.pastes.note_marks(&text);
-    }
-    // A reboot orders it, too.
-    model.draft.keeping.note_draft(&model.scratch.effects);
-    let is_new = model.draft.keeping.session != Some(model.session.id);
-    let changed = change(&model.draft, model.session.id).is_some();
-    if is_new && changed {
-        return keep(model);
-    }
-    let changed = || changed || new_draft(model).is_some() || has_cost_more(model);
-    if !model.draft.keeping.due && changed() {
-        model.draft.keeping.due = true;
-        model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
-    }
-}
-
 /// Returns the order to keep the prompt box's text on disk, if that has changed.
 fn new_draft(model: &Model) -> Option<Effect> {
     let now = last_unsent(model);
@@ -201,8 +179,30 @@ pub fn last_unsent(model: &Model) -> Option<String> {
     Some(texts).filter(|texts| !texts.is_empty())
 }
 
+/// The time at which what has changed is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Everything at once.
+    Now,
+    /// In a moment, with what comes until then. What a session begins with is kept at once: until then all of it is only under the
+    /// session before, and who comes back to this one would find nothing.
+    Soon,
+}
+
 /// Keeps what has changed.
-pub fn keep(model: &mut Model) {
+pub fn keep(model: &mut Model, when: Keep) {
+    // A reboot orders it, too.
+    model.draft.keeping.note_draft(&model.scratch.effects);
+    let is_new = model.draft.keeping.session != Some(model.session.id);
+    let changed = change(&model.draft, model.session.id).is_some();
+    if when == Keep::Soon && !(is_new && changed) {
+        let changed = || changed || new_draft(model).is_some() || has_cost_more(model);
+        if !model.draft.keeping.due && changed() {
+            model.draft.keeping.due = true;
+            model.emit(Effect::SetTimer(TimerId::KeepCarried, KEPT_AFTER));
+        }
+        return;
+    }
     model.draft.keeping.due = false;
     let draft = new_draft(model);
     model.emit_all(draft);

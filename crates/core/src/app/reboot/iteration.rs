@@ -6,7 +6,7 @@ use pitstop_transcript::SessionId;
 
 use crate::app::{
     draft::{
-        carried,
+        carried::{self, Keep},
         record::{keep_turn, note_figures, save_iteration},
         summary::{self, SummaryEvent},
     },
@@ -132,7 +132,7 @@ pub fn close_iteration(model: &mut Model, reason: EndReason) {
     }
     summary::on(model, SummaryEvent::Closed);
     if !model.lineage.iterations().is_empty() {
-        carried::keep(model);
+        carried::keep(model, Keep::Now);
         model.draft.note_end(&model.session, &model.identity);
     }
     let kept = keep_turn(&mut model.turns, &model.session, model.now);

@@ -4,7 +4,7 @@ use crate::{api::wire::AgentState, lineage::EndReason};
 
 use crate::app::{
     draft::{
-        carried,
+        carried::{self, Keep},
         summary::{self, SummaryEvent},
     },
     effect::Effect,
@@ -20,7 +20,7 @@ use crate::app::{
 /// Leaves with this code; the agent is ended, what was edited is written, the record is closed for this reason.
 pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     model.draft.leave_editors(model.now).carry_out(model);
-    carried::keep(model);
+    carried::keep(model, Keep::Now);
     model.view.close(Overlay::Review);
     // A reboot that has harmed something is left in the journal for the next start to finish.
     (model.reboot.attempt).take_if(|attempt| !attempt.is_harmless());

@@ -12,7 +12,7 @@ use crate::app::{
     autopilot::{self, RunInput},
     consequences::Consequences,
     draft::{
-        carried,
+        carried::{self, Keep},
         record::{save_iteration, save_order},
         summary::{self, SummaryEvent},
     },
@@ -144,7 +144,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             reboot::on(model, RebootEvent::SessionMoved);
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
-            carried::keep(model);
+            carried::keep(model, Keep::Now);
             model.session.change(*session, source);
             match source {
                 StartSource::Resume if model.session.agent.hooked => {
