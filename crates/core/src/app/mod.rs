@@ -39,8 +39,9 @@ use pitstop_agent::AgentEvent;
 use pitstop_base::{clock::At, exit, format};
 
 use autopilot::RunInput;
+use breakpoint::MomentFacts;
 use carried::Keep;
-use draft::{breakpoint::Observed, summary::SummaryEvent};
+use draft::summary::SummaryEvent;
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use figures::FigureEvent;
@@ -397,9 +398,8 @@ fn timer(model: &mut Model, id: TimerId) {
             turn::on(model, seen);
         }
         TimerId::NewHead(epoch) => {
-            for made in model.draft.moments.take_unreported(epoch) {
-                breakpoint::take_in(model, Observed::Commit(made));
-            }
+            let facts = MomentFacts::of(model);
+            model.draft.heads_over(epoch, &facts).carry_out(model);
         }
         TimerId::Run(epoch) => autopilot::on(model, RunInput::TimerFired(epoch)),
         TimerId::RunClock => autopilot::on(model, RunInput::ClockDue),

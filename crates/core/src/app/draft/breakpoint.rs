@@ -31,6 +31,7 @@ use pitstop_handoff::breakpoint::{
 };
 
 use crate::app::{
+    consequences::Consequences,
     draft::{
         checkpoint::{self, SaveOrder},
         handoff,
@@ -160,6 +161,28 @@ impl Moments {
     }
 }
 
+/// What decides about a commit or a test run.
+pub(in crate::app) struct MomentFacts {
+    saves_commits: bool,
+    saves_tests: bool,
+    now: At,
+    /// The present iteration, in a run.
+    run_iteration: Option<IterationId>,
+}
+
+impl MomentFacts {
+    pub(in crate::app) fn of(model: &Model) -> Self {
+        let settings = &model.config.context;
+        let run = model.autopilot.as_ref();
+        Self {
+            saves_commits: settings.checkpoint_at_commits,
+            saves_tests: settings.checkpoint_at_tests,
+            now: model.now,
+            run_iteration: run.map(|_| model.session.iteration()),
+        }
+    }
+}
+
 /// A commit or a test run that was observed.
 pub(in crate::app) enum Observed {
     /// A commit was made.
@@ -263,19 +286,34 @@ impl TestRun {
 }
 
 impl HandoffDraft {
-    /// Takes in a tool of the agent that has run; returns the test runs and the commits that its shell command shows.
+    /// Takes in a tool of the agent that has run: what it did to the to-do list and the notes, and the test runs and the commits that
+    /// its shell command shows.
     pub(in crate::app) fn tool_finished(
         &mut self,
         call: &ToolCall,
         output: &ToolOutput,
-        now: At,
-    ) -> Vec<Observed> {
+        facts: &MomentFacts,
+    ) -> Consequences {
+        let printed = format!("{}\n{}", output.stdout, output.stderr);
+        if output.failed && !output.interrupted {
+            let file = call.file.as_deref().unwrap_or_default();
+            let named = format!("{} {file}", call.name);
+            let named = call.command.as_deref().unwrap_or(named.trim_end());
+            let said = format!("{}\n{}", output.stderr, output.stdout);
+            let message = format!("{named}: {}", said.trim());
+            let hint = "mend its cause, then try it again";
+            self.note_error(&message, hint, facts.now);
+        }
+        if let Some(todo) = &call.todo {
+            self.todo.hooked(todo);
+        }
+        let reads = writes_notes(call).then(|| self.notes.agent_wrote());
+        let follows = Consequences::from(reads);
         self.moments.tool_finished(call);
         let Some(command) = &call.command else {
-            return Vec::new();
+            return follows;
         };
-        let printed = format!("{}\n{}", output.stdout, output.stderr);
-        let outcomes = self.take_printed(call, output, now);
+        let outcomes = self.take_printed(call, output, facts.now);
         let run = test_run::sum_up(&outcomes).map(|total| {
             Observed::Tests(TestRun {
                 by: SeenBy::Shell,
@@ -286,9 +324,69 @@ impl HandoffDraft {
             })
         });
         let commits = commit::find_commits(command, &printed).into_iter();
-        run.into_iter()
-            .chain(commits.map(Observed::Commit))
-            .collect()
+        let observed = run.into_iter().chain(commits.map(Observed::Commit));
+        observed.fold(follows, |follows, one| {
+            follows.then(self.take_in(one, facts).1)
+        })
+    }
+
+    /// Takes in the new commits that no hook has reported, now that the timer of this epoch has run out.
+    pub(in crate::app) fn heads_over(&mut self, epoch: u64, facts: &MomentFacts) -> Consequences {
+        let made = self.moments.take_unreported(epoch).into_iter();
+        let observed = made.map(Observed::Commit);
+        observed.fold(Consequences::default(), |follows, one| {
+            follows.then(self.take_in(one, facts).1)
+        })
+    }
+
+    /// Takes in a commit or a test run: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint
+    /// for after the next answer of git. Returns whether a checkpoint is kept, `None` if it was known, and what follows.
+    pub(in crate::app) fn take_in(
+        &mut self,
+        observed: Observed,
+        facts: &MomentFacts,
+    ) -> (Option<bool>, Consequences) {
+        let mut follows = Consequences::default();
+        let (moments, now) = (&mut self.moments, facts.now);
+        let kind = observed.kind();
+        let what = described(&kind);
+        let (is_new, event, wanted) = match &observed {
+            Observed::Commit(made) => {
+                let is_new = moments.note_commit(made);
+                (is_new, ApiEventKind::Commit, facts.saves_commits)
+            }
+            Observed::Tests(run) => {
+                let is_new = moments.note_run(run, now);
+                (is_new, ApiEventKind::Tests, facts.saves_tests)
+            }
+        };
+        if !is_new {
+            return (None, follows);
+        }
+        if kind.is_good() {
+            moments.good = Some(Breakpoint { kind, at: now });
+        } else {
+            moments.pass();
+        }
+        let checkpoint = observed.checkpoint();
+        let saves = wanted && moments.may_save(now);
+        if wanted && !saves {
+            let tags = &checkpoint.tags;
+            tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
+        }
+        let data = checkpoint.about.clone();
+        if saves {
+            moments.waiting.push(checkpoint);
+        }
+        if event == ApiEventKind::Commit {
+            follows.info(what.clone());
+        }
+        follows.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
+        follows.effects.extend(saves.then_some(Effect::ReadGit));
+        if let Some(iteration) = facts.run_iteration {
+            follows.emit(run_event(observed.into_event(iteration, what)));
+        }
+        (Some(saves), follows)
     }
 
     /// Takes in the outcomes of the test runs that a shell command has printed, and returns them.
@@ -428,9 +526,8 @@ pub fn git_read(model: &mut Model, state: GitState) {
         heads.1 = epoch;
         if model.outside.quitting().is_some() {
             // Nobody waits for a timer any more.
-            for made in model.draft.moments.take_unreported(epoch) {
-                take_in(model, Observed::Commit(made));
-            }
+            let facts = MomentFacts::of(model);
+            model.draft.heads_over(epoch, &facts).carry_out(model);
         } else {
             model.emit(Effect::SetTimer(TimerId::NewHead(epoch), REPORT_TIME));
         }
@@ -443,56 +540,6 @@ pub fn git_read(model: &mut Model, state: GitState) {
     if !model.draft.moments.waiting.is_empty() {
         model.emit(Effect::ReadGit);
     }
-}
-
-/// Takes in a commit or a test run: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint
-/// for after the next answer of git. Returns whether a checkpoint is kept; `None` if it was known.
-pub(in crate::app) fn take_in(model: &mut Model, observed: Observed) -> Option<bool> {
-    let now = model.now;
-    let moments = &mut model.draft.moments;
-    let settings = &model.config.context;
-    let kind = observed.kind();
-    let what = described(&kind);
-    let (is_new, event, wanted) = match &observed {
-        Observed::Commit(made) => (
-            moments.note_commit(made),
-            ApiEventKind::Commit,
-            settings.checkpoint_at_commits,
-        ),
-        Observed::Tests(run) => (
-            moments.note_run(run, now),
-            ApiEventKind::Tests,
-            settings.checkpoint_at_tests,
-        ),
-    };
-    if !is_new {
-        return None;
-    }
-    if kind.is_good() {
-        moments.good = Some(Breakpoint { kind, at: now });
-    } else {
-        moments.pass();
-    }
-    let checkpoint = observed.checkpoint();
-    let saves = wanted && moments.may_save(now);
-    if wanted && !saves {
-        let tags = &checkpoint.tags;
-        tracing::warn!(?tags, "too many checkpoints a minute: this one is not kept");
-    }
-    let data = checkpoint.about.clone();
-    if saves {
-        moments.waiting.push(checkpoint);
-    }
-    if event == ApiEventKind::Commit {
-        model.info(what.clone());
-    }
-    model.emit(Effect::Publish(Box::new(ApiEvent { kind: event, data })));
-    model.emit_all(saves.then_some(Effect::ReadGit));
-    if model.autopilot.is_some() {
-        let iteration = model.session.iteration();
-        model.emit(run_event(observed.into_event(iteration, what)));
-    }
-    Some(saves)
 }
 
 /// Returns the task of a test run's checkpoint: `Tests passed: 5 tests in 0.3s`.

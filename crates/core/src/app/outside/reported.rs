@@ -16,7 +16,7 @@ use pitstop_transcript::Tokens;
 
 use crate::app::{
     draft::{
-        breakpoint::{self, Observed, SAVES_A_MINUTE, TestRun},
+        breakpoint::{MomentFacts, Observed, SAVES_A_MINUTE, TestRun},
         checkpoint::{self, SaveOrder},
     },
     event::CallId,
@@ -51,7 +51,9 @@ pub fn reported(model: &mut Model, call: CallId, report: Report) {
             return checkpoint::save(model, order);
         }
     };
-    let saved = breakpoint::take_in(model, observed);
+    let facts = MomentFacts::of(model);
+    let (saved, follows) = model.draft.take_in(observed, &facts);
+    follows.carry_out(model);
     let kept = saved.is_some_and(|saved| saved) && named.is_some();
     if let Some(one) = model.draft.moments.waiting.last_mut().filter(|_| kept) {
         one.about["environment"] = named.into();

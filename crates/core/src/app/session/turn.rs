@@ -9,7 +9,7 @@ use pitstop_base::clock::At;
 use crate::app::{
     autopilot::{self, RunInput},
     draft::{
-        breakpoint,
+        breakpoint::MomentFacts,
         checkpoint::{self, SaveOrder},
         record::{keep_turn, save_iteration},
         summary::{self, SummaryEvent},
@@ -278,28 +278,14 @@ pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: 
             worked,
         },
     );
-    if failed {
-        let file = call.file.as_deref().unwrap_or_default();
-        let named = format!("{} {file}", call.name);
-        let named = call.command.as_deref().unwrap_or(named.trim_end());
-        let said = format!("{}\n{}", output.stderr, output.stdout);
-        let hint = "mend its cause, then try it again";
-        let message = format!("{named}: {}", said.trim());
-        model.draft.note_error(&message, hint, model.now);
-    }
     if !call.by_subagent {
         reboot::on(model, ReplaceEvent::ToolEnded);
     }
-    if let Some(todo) = &call.todo {
-        model.draft.todo.hooked(todo);
-    }
-    if breakpoint::writes_notes(call) {
-        let read = model.draft.notes.agent_wrote();
-        model.emit(read);
-    }
-    for observed in model.draft.tool_finished(call, output, model.now) {
-        breakpoint::take_in(model, observed);
-    }
+    let facts = MomentFacts::of(model);
+    model
+        .draft
+        .tool_finished(call, output, &facts)
+        .carry_out(model);
 }
 
 /// Returns the timer for when the human has been quiet for long enough, if they are typing.
