@@ -64,15 +64,8 @@ pub enum RunInput<'a> {
     TurnEnded(Option<&'a str>),
     /// A turn has failed for this reason, or has ended without a message.
     TurnFailed(Failure, &'a str),
-    /// A tool has run.
-    ToolFinished {
-        /// The call of the tool.
-        call: &'a ToolCall,
-        /// The tool's output.
-        output: &'a ToolOutput,
-        /// True if it got work done.
-        worked: bool,
-    },
+    /// A tool has run with this output, and got work done or not.
+    ToolFinished(&'a ToolCall, &'a ToolOutput, bool),
     /// The status line has come after a turn.
     StatusLineSeen,
     /// A source has reported how full the context is.

@@ -65,11 +65,9 @@ impl Run {
             RunInput::TurnFailed(failure, message) => {
                 self.turn_failed(failure, message, facts, acts);
             }
-            RunInput::ToolFinished {
-                call,
-                output,
-                worked,
-            } => self.tool_finished(call, output, worked),
+            RunInput::ToolFinished(call, output, worked) => {
+                self.tool_finished(call, output, worked);
+            }
             RunInput::StatusLineSeen => self.status_line_seen(facts, acts),
             RunInput::FigureObserved => {
                 if self.figure_observed(facts.context.known) {

@@ -178,6 +178,7 @@ impl Session {
             activity.calls.remove(id);
         }
         let seen = activity.box_seen;
+        self.guard.note_call();
         // Calls run side by side: the result of another one answers nothing.
         activity
             .question

@@ -4,7 +4,7 @@ use crate::{
     api::wire::AgentState,
     lineage::{Cause, TokenTotals},
 };
-use pitstop_agent::{AgentEvent, StartSource, StatusLine, ToolCall, ToolOutput, claude};
+use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
 use pitstop_transcript::SessionId;
 
@@ -18,13 +18,15 @@ use crate::app::{
     },
     effect::Effect,
     event::TranscriptFacts,
-    model::{Model, activity::TitleState, attempt::AttemptEvent, session::Session},
-    reboot::{self, RebootEvent, in_place::ReplaceEvent, trim::SurveyEvent},
+    model::{
+        Model, activity::TitleState, attempt::AttemptEvent, session::Session,
+        submission::SubmissionEvent,
+    },
+    reboot::{self, RebootEvent, in_place::ReplaceEvent, submit, trim::SurveyEvent},
     session::{
         compaction::{self, CompactionSign},
         figures::{self, FigureEvent},
-        hookless,
-        turn::{self, TurnEvent, prompted, tool_finished},
+        turn::{self, TurnEvent},
     },
 };
 
@@ -53,41 +55,35 @@ pub fn said(model: &mut Model, event: AgentEvent) {
     }
     model.reboot.on(AttemptEvent::SessionSeen);
     reboot::on(model, ReplaceEvent::HookSeen(&event));
+    let effects = &mut model.scratch.effects;
+    let seen = model.session.reported(&event, model.now, effects);
+    turn::on(model, seen);
     match event {
         AgentEvent::SessionStarted {
             model: name,
             source,
-            prompt_cache,
             ..
         } => {
-            started(model, name, &source);
-            let agent = &mut model.session.agent;
-            agent.prompt_cache = prompt_cache.or(agent.prompt_cache);
-        }
-        AgentEvent::PromptSubmitted { prompt, .. } => prompted(model, &prompt),
-        AgentEvent::ToolFinished { call, output, .. } => call_ended(model, &call, &output),
-        AgentEvent::ToolStarted { call, .. } => {
-            model.draft.moments.tool_started(&call);
-            if !call.by_subagent {
-                model.session.agent.begin_call(&call);
+            let is_resumed = model.session.started(name, &source);
+            let current = model.lineage.current_mut().filter(|_| is_resumed);
+            // Those that we resume ourselves have a cause.
+            if let Some(one) = current.filter(|one| one.cause.is_none()) {
+                one.cause = Some(Cause::Resume);
+                save_iteration(model);
+            }
+            if source == StartSource::Compact {
+                compaction::seen(model, CompactionSign::Rebuilt);
             }
         }
-        AgentEvent::TurnEnded {
-            last_message,
-            background,
-            ..
-        } => {
-            let effects = &mut model.scratch.effects;
-            let session = &mut model.session;
-            let end = session.stop_reported(last_message, background, effects);
-            turn::on(model, end);
-        }
-        AgentEvent::TurnFailed {
-            failure, message, ..
-        } => turn::on(model, Some(TurnEvent::Failed(failure, message))),
-        AgentEvent::DialogOpened { about, .. } => {
-            let (session, effects) = (&mut model.session, &mut model.scratch.effects);
-            session.asked(about, model.now, effects);
+        AgentEvent::ToolStarted { call, .. } => model.draft.moments.tool_started(&call),
+        AgentEvent::ToolFinished { call, output, .. } => {
+            if !call.by_subagent {
+                model.scratch.at_seam = !model.session.is_in_call();
+            }
+            // The transcript may have shown it already.
+            let is_new = model.draft.seen_calls.by_hook(&call);
+            let ended = is_new.then_some((call, output));
+            turn::on(model, ended.map(TurnEvent::ToolFinished));
         }
         AgentEvent::StatusLine(line) => figures::on(model, FigureEvent::StatusLine(&line)),
         AgentEvent::Compacting {
@@ -100,25 +96,7 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             }
             save_iteration(model);
         }
-        AgentEvent::Notified { .. }
-        | AgentEvent::SessionEnded { .. }
-        | AgentEvent::SubagentStarted { .. }
-        | AgentEvent::SubagentStopped { .. }
-        | AgentEvent::Unknown { .. } => {}
-        AgentEvent::ModeSeen { mode, .. } => model.session.agent.mode = Some(mode),
-    }
-}
-
-/// Takes in the end of a call, unless the transcript has shown it already.
-fn call_ended(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
-    // A subagent in the background works on when the turn is over.
-    if !call.by_subagent {
-        model.session.end_call(call, &mut model.scratch.effects);
-        model.scratch.at_seam = !model.session.is_in_call();
-        model.session.guard.note_call();
-    }
-    if model.draft.seen_calls.by_hook(call) {
-        tool_finished(model, call, output);
+        _ => {}
     }
 }
 
@@ -192,37 +170,6 @@ fn follow(model: &mut Model, event: &AgentEvent) {
 /// The notice that is shown while the agent view is.
 const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
 
-fn started(model: &mut Model, name: Option<String>, source: &StartSource) {
-    // This hook may come behind the first turn, where the machine is busy.
-    let is_first = !std::mem::replace(&mut model.session.agent.started, true);
-    match source {
-        StartSource::Resume => {
-            model.session.guard.note_resume();
-            // Those that we resume ourselves have a cause.
-            let is_early = is_first || model.session.agent.turns == 0;
-            let current = model.lineage.current_mut();
-            if let Some(one) = current.filter(|one| one.cause.is_none() && is_early) {
-                one.cause = Some(Cause::Resume);
-                save_iteration(model);
-            }
-        }
-        StartSource::Compact => compaction::seen(model, CompactionSign::Rebuilt),
-        _ => {}
-    }
-    // A dialog at the start may still come; the prompt box shows that it is over.
-    if model.session.agent.state == AgentState::Starting
-        && model.session.agent.prompt_box.is_present()
-    {
-        model.session.agent.state = AgentState::Idle;
-    }
-    model.session.agent.draft = false;
-    if let Some(name) = name {
-        model.session.guard.set_model_hint(&name);
-        model.session.agent.model_id = Some(name.clone());
-        model.session.agent.model.get_or_insert(name);
-    }
-}
-
 /// The share from which on a usage limit counts as used up, in percent: the client rounds.
 const USED_UP: f64 = 99.0;
 
@@ -266,6 +213,63 @@ impl Session {
         }
         self.look_again(&mut follows.effects);
         (follows, self.settle_stop())
+    }
+
+    /// Takes in a report of the agent. Returns what it shows of a turn.
+    fn reported(
+        &mut self,
+        event: &AgentEvent,
+        now: At,
+        effects: &mut Vec<Effect>,
+    ) -> Option<TurnEvent> {
+        match event {
+            AgentEvent::SessionStarted { prompt_cache, .. } => {
+                self.agent.prompt_cache = prompt_cache.or(self.agent.prompt_cache);
+            }
+            AgentEvent::PromptSubmitted { prompt, .. } => {
+                return Some(TurnEvent::Submitted(prompt.clone()));
+            }
+            AgentEvent::ToolStarted { call, .. } if !call.by_subagent => {
+                self.agent.begin_call(call);
+            }
+            AgentEvent::ToolFinished { call, .. } if !call.by_subagent => {
+                self.end_call(call, effects);
+            }
+            AgentEvent::TurnEnded {
+                last_message,
+                background,
+                ..
+            } => return self.stop_reported(last_message.clone(), background.clone(), effects),
+            AgentEvent::TurnFailed {
+                failure, message, ..
+            } => return Some(TurnEvent::Failed(*failure, message.clone())),
+            AgentEvent::DialogOpened { about, .. } => self.asked(about.clone(), now, effects),
+            AgentEvent::ModeSeen { mode, .. } => self.agent.mode = Some(mode.clone()),
+            _ => {}
+        }
+        None
+    }
+
+    /// Takes in the hook of the session's start. Returns whether it is an earlier session, in which no turn was seen to end.
+    fn started(&mut self, name: Option<String>, source: &StartSource) -> bool {
+        let agent = &mut self.agent;
+        // This hook may come behind the first turn, where the machine is busy.
+        let is_early = !std::mem::replace(&mut agent.started, true) || agent.turns == 0;
+        // A dialog at the start may still come; the prompt box shows that it is over.
+        if agent.state == AgentState::Starting && agent.prompt_box.is_present() {
+            agent.state = AgentState::Idle;
+        }
+        agent.draft = false;
+        let is_resumed = *source == StartSource::Resume;
+        if is_resumed {
+            self.guard.note_resume();
+        }
+        if let Some(name) = name {
+            self.guard.set_model_hint(&name);
+            agent.model_id = Some(name.clone());
+            agent.model.get_or_insert(name);
+        }
+        is_resumed && is_early
     }
 
     /// Takes over what the status line says of the agent, its limits and its cost.
@@ -369,7 +373,20 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     figures::on(model, FigureEvent::Transcribed(used));
     let said = model.draft.take_transcribed(signals, model.now);
     said.carry_out(model);
-    hookless::transcript_read(model, before.turns, ran);
+    for one in ran {
+        let hookless = model.session.is_hookless();
+        let ended = model.draft.call_shown(one, hookless, model.now);
+        turn::on(model, ended.map(TurnEvent::ToolFinished));
+    }
+    // A hook would have proven the same.
+    let shown = prompt.as_deref();
+    let shown = shown.filter(|_| model.session.has_more_turns(before.turns));
+    if let Some(prompt) = shown {
+        submit::on(model, SubmissionEvent::Taken(prompt));
+    }
+    let effects = &mut model.scratch.effects;
+    let begun = model.session.turns_shown(before.turns, model.now, effects);
+    turn::on(model, begun);
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));

@@ -8,81 +8,85 @@ use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_base::clock::At;
 
 use crate::app::{
+    effect::Effect,
     event::Ran,
-    model::{
-        Model, activity::TitleState, seen_calls::ShownCall, session::Session,
-        submission::SubmissionEvent,
-    },
-    reboot::submit,
-    session::turn::{self, TurnEvent},
+    model::{activity::TitleState, draft::HandoffDraft, seen_calls::ShownCall, session::Session},
+    session::turn::TurnEvent,
 };
 
-/// Takes in a transcript that has grown from so many turns, and the calls that have ended.
-pub fn transcript_read(model: &mut Model, turns_before: u64, ran: Vec<Ran>) {
-    for one in ran {
-        take_ran(model, one);
-    }
-    let hookless = model.session.is_hookless();
-    // The first turns that are read may be those of a session that is resumed.
-    if turns_before > 0 && model.session.transcript.turns > turns_before {
-        // A hook would have proven the same.
-        if let Some(prompt) = model.session.transcript.last_prompt.clone() {
-            submit::on(model, SubmissionEvent::Taken(&prompt));
-        }
-        model.session.agent.activity.closed = false;
-        let begun = if hookless {
-            model.session.begin_seen_turn(model.now)
-        } else {
-            model.session.begin_unreported()
+impl HandoffDraft {
+    /// Takes in an ended call that the transcript shows. Returns it if no hook has reported it. Hooks report no command of the human's.
+    pub(in crate::app) fn call_shown(
+        &mut self,
+        ran: Ran,
+        is_hookless: bool,
+        now: At,
+    ) -> Option<(ToolCall, ToolOutput)> {
+        let shown = match &ran.call {
+            Some(call) => self.seen_calls.by_transcript(call),
+            None if is_hookless => ShownCall::New,
+            None => ShownCall::Known,
         };
-        turn::on(model, begun);
-    }
-    let state = model.session.agent.state;
-    let open = matches!(
-        state,
-        AgentState::Starting | AgentState::Busy | AgentState::Unknown
-    );
-    if hookless && open {
-        model.session.look_again(&mut model.scratch.effects);
-    }
-}
-
-/// Takes in an ended call that no hook has reported. Hooks report no command of the human's.
-fn take_ran(model: &mut Model, ran: Ran) {
-    let shown = match &ran.call {
-        Some(call) => model.draft.seen_calls.by_transcript(call),
-        None if model.session.is_hookless() => ShownCall::New,
-        None => ShownCall::Known,
-    };
-    let is_shell = ran.tool.is_none();
-    let call = ToolCall {
-        id: ran.call,
-        name: ran.tool.unwrap_or_else(|| "Bash".to_owned()),
-        command: is_shell.then_some(ran.command),
-        directory: ran.directory,
-        file: ran.file,
-        ..ToolCall::default()
-    };
-    let output = ToolOutput {
-        stdout: ran.output,
-        failed: ran.failed,
-        ..ToolOutput::default()
-    };
-    match shown {
-        ShownCall::New => {
-            model.draft.moments.tool_started(&call);
-            turn::tool_finished(model, &call, &output);
+        let is_shell = ran.tool.is_none();
+        if shown == ShownCall::Known || shown == ShownCall::Overtaken && !is_shell {
+            return None;
+        }
+        let call = ToolCall {
+            id: ran.call,
+            name: ran.tool.unwrap_or_else(|| "Bash".to_owned()),
+            command: is_shell.then_some(ran.command),
+            directory: ran.directory,
+            file: ran.file,
+            ..ToolCall::default()
+        };
+        let output = ToolOutput {
+            stdout: ran.output,
+            failed: ran.failed,
+            ..ToolOutput::default()
+        };
+        self.moments.tool_started(&call);
+        if shown == ShownCall::New {
+            return Some((call, output));
         }
         // The outcome of its tests is newer than what came later.
-        ShownCall::Overtaken if is_shell => {
-            model.draft.moments.tool_started(&call);
-            model.draft.take_printed(&call, &output, model.now);
-        }
-        ShownCall::Overtaken | ShownCall::Known => {}
+        self.take_printed(&call, &output, now);
+        None
     }
 }
 
 impl Session {
+    /// Takes in that the transcript has grown from so many turns. Returns the turn that it begins.
+    pub(in crate::app) fn turns_shown(
+        &mut self,
+        before: u64,
+        now: At,
+        effects: &mut Vec<Effect>,
+    ) -> Option<TurnEvent> {
+        let hookless = self.is_hookless();
+        let mut begun = None;
+        if self.has_more_turns(before) {
+            self.agent.activity.closed = false;
+            begun = if hookless {
+                self.begin_seen_turn(now)
+            } else {
+                self.begin_unreported()
+            };
+        }
+        let open = matches!(
+            self.agent.state,
+            AgentState::Starting | AgentState::Busy | AgentState::Unknown
+        );
+        if hookless && open {
+            self.look_again(effects);
+        }
+        begun
+    }
+
+    /// Reports whether the transcript shows more turns than these. The first that are read may be those of a session that is resumed.
+    pub(in crate::app) const fn has_more_turns(&self, before: u64) -> bool {
+        before > 0 && self.transcript.turns > before
+    }
+
     /// Begins the turn of a prompt that was submitted here and that the transcript shows before its hook, once it is seen to run.
     pub(in crate::app) fn begin_unreported(&mut self) -> Option<TurnEvent> {
         let agent = &mut self.agent;

@@ -18,45 +18,24 @@ use crate::app::{
     event::{Closing, TimerId},
     facts::{is_cut_by_us, is_last, is_typing},
     model::{
-        Model,
+        AgentView, Model,
         activity::{ReportedStop, TitleState},
         progress::hash_of,
+        reboot::Reboot,
         session::Session,
         submission::SubmissionEvent,
     },
     reboot::{self, RebootEvent, in_place::ReplaceEvent, submit},
 };
 
-pub(in crate::app) fn prompted(model: &mut Model, prompt: &str) {
-    submit::on(model, SubmissionEvent::Taken(prompt));
-    let elsewhere = &mut model.session.agent.activity.elsewhere;
-    let is_begun = elsewhere.begun;
-    elsewhere.prompted();
-    // The bridge's last report is of the turn before: its report on this one may come later.
-    let reported = &mut model.session.agent.bridge.reported.turn;
-    reported.take_if(|runs| !*runs);
-    if !is_begun {
-        on(model, Some(TurnEvent::Prompted));
-        let activity = &mut model.session.agent.activity;
-        let is_calm = activity.title == Some(TitleState::Calm);
-        activity.unseen = is_calm.then_some(model.now);
-    }
-    model.draft.prompt_hooked();
-    let warmup = model.config.reboot.warmup_prompt.as_deref();
-    model.draft.prompted(prompt, warmup, model.now);
-    model.reboot.prompt_seen(prompt).carry_out(model);
-    model.session.look_again(&mut model.scratch.effects);
-    // Without auto-compaction the client refuses the prompt at this line, and no other hook reports it. With it,
-    // the prompt goes out and the client compacts when the service refuses it (measured with 2.1.197).
-    if model.session.agent.holds_compaction && model.session.is_at_refusal(model.now) {
-        on(model, Some(TurnEvent::Refused));
-    }
-}
-
 /// What happens to a turn.
 pub(in crate::app) enum TurnEvent {
+    /// The agent was given this prompt.
+    Submitted(String),
     /// A prompt begins a turn.
     Prompted,
+    /// A tool has run, with this output.
+    ToolFinished((ToolCall, ToolOutput)),
     /// A turn has begun.
     Begun,
     /// The turn is over, with these last words.
@@ -67,6 +46,8 @@ pub(in crate::app) enum TurnEvent {
     Refused,
     /// The signs show the end, and no hook has reported it.
     Unreported,
+    /// It has ended without a word.
+    Silent,
 }
 
 impl Session {
@@ -143,6 +124,69 @@ impl Session {
         }
     }
 
+    /// Takes in the hook of a prompt. Returns the turn that begins with it, unless it has begun already.
+    fn prompt_hooked(&mut self) -> Option<TurnEvent> {
+        let elsewhere = &mut self.agent.activity.elsewhere;
+        let is_begun = elsewhere.begun;
+        elsewhere.prompted();
+        // The bridge's last report is of the turn before: its report on this one may come later.
+        let reported = &mut self.agent.bridge.reported.turn;
+        reported.take_if(|runs| !*runs);
+        (!is_begun).then_some(TurnEvent::Prompted)
+    }
+
+    /// Waits for the signs of a prompt's turn. Without auto-compaction the client refuses the prompt at this line, which is returned,
+    /// and no other hook reports it. With it, the prompt goes out and the client compacts when the service refuses it (measured with
+    /// 2.1.197).
+    fn await_signs(
+        &mut self,
+        begins: bool,
+        now: At,
+        effects: &mut Vec<Effect>,
+    ) -> Option<TurnEvent> {
+        if begins {
+            let activity = &mut self.agent.activity;
+            let is_calm = activity.title == Some(TitleState::Calm);
+            activity.unseen = is_calm.then_some(now);
+        }
+        self.look_again(effects);
+        let refuses = self.agent.holds_compaction && self.is_at_refusal(now);
+        refuses.then_some(TurnEvent::Refused)
+    }
+
+    /// Ends the turn, and returns its last words.
+    fn turn_over(&mut self, stop: ReportedStop, effects: &mut Vec<Effect>) -> Option<String> {
+        let agent = &mut self.agent;
+        agent.end_turn(AgentState::Idle);
+        agent.failed = None;
+        agent.count_turn();
+        agent.background = stop.background;
+        agent.activity.last_words = stop.message.as_ref().map(hash_of);
+        agent.last_message = stop.message.clone().or(agent.last_message.take());
+        self.read_client_settings(effects);
+        stop.message
+    }
+
+    /// Ends a turn that no hook has reported as over, and that may be cut by us. Returns what it was, and whether the transcript shows
+    /// that.
+    fn end_unreported(&mut self, is_cut: bool, now: At) -> (Option<TurnEvent>, bool) {
+        let shown = self.end_by_transcript(now).filter(|_| !is_cut);
+        if shown.is_some() {
+            return (shown, true);
+        }
+        let is_late = self.agent.activity.reopened;
+        self.agent.end_turn(AgentState::Idle);
+        // A turn that ends so at this line was no turn: the client has refused the prompt.
+        if !is_cut && self.is_at_refusal(now) {
+            return (Some(TurnEvent::Refused), false);
+        }
+        if is_cut || !is_late {
+            self.agent.count_turn_early();
+        }
+        let is_silent = !is_cut && !is_late;
+        (is_silent.then_some(TurnEvent::Silent), false)
+    }
+
     /// Reports whether a turn runs whose Stop hook has come, by the best source that knows: the client reports the end of a turn some
     /// 40 ms after its last Stop hook, and its title turns calm then (measured with 2.1.331). The title also spins while something
     /// goes on in the background.
@@ -159,10 +203,51 @@ impl Session {
     }
 }
 
+impl Reboot {
+    /// Notes that a tool has run. Returns whether it got work done.
+    fn tool_ran(&mut self, call: &ToolCall, output: &ToolOutput) -> bool {
+        let failed = output.failed && !output.interrupted;
+        let command = call.command.as_deref();
+        self.progress.tool_ran(&call.name, command, failed) && !failed
+    }
+}
+
+impl AgentView {
+    /// Notes that the client takes no prompt because its window is full.
+    fn prompt_refused(&mut self) {
+        self.end_turn(AgentState::Limit);
+        self.window_full = true;
+    }
+
+    /// Ends a turn that has failed.
+    fn turn_failed(&mut self, failure: Failure, message: &str) {
+        self.end_turn(if failure == Failure::UsageLimit {
+            AgentState::Limit
+        } else {
+            AgentState::Idle
+        });
+        self.count_turn();
+        self.failed = Some((failure, message.to_owned()));
+    }
+}
+
 /// Handles what has happened to a turn, if anything has.
 pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
     match event {
         None => {}
+        Some(TurnEvent::Submitted(prompt)) => {
+            submit::on(model, SubmissionEvent::Taken(&prompt));
+            let begun = model.session.prompt_hooked();
+            let begins = begun.is_some();
+            on(model, begun);
+            let effects = &mut model.scratch.effects;
+            let refused = model.session.await_signs(begins, model.now, effects);
+            model.draft.prompt_hooked();
+            let warmup = model.config.reboot.warmup_prompt.as_deref();
+            model.draft.prompted(&prompt, warmup, model.now);
+            model.reboot.prompt_seen(&prompt).carry_out(model);
+            on(model, refused);
+        }
         Some(TurnEvent::Prompted) => {
             let kept = keep_turn(&mut model.turns, &model.session, model.now);
             model.emit_all(kept);
@@ -170,22 +255,25 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             model.draft.begin_turn();
         }
         Some(TurnEvent::Begun) => model.draft.begin_turn(),
+        Some(TurnEvent::ToolFinished((call, output))) => {
+            let worked = model.reboot.tool_ran(&call, &output);
+            autopilot::on(model, RunInput::ToolFinished(&call, &output, worked));
+            let facts = MomentFacts::of(model);
+            let done = model.draft.tool_finished(&call, &output, &facts);
+            done.carry_out(model);
+            if !call.by_subagent {
+                reboot::on(model, ReplaceEvent::ToolEnded);
+            }
+        }
         Some(TurnEvent::Over(stop)) => {
-            model.session.agent.end_turn(AgentState::Idle);
-            model.session.agent.failed = None;
-            model.session.agent.count_turn();
-            model.session.agent.background = stop.background;
-            model.session.agent.activity.last_words = stop.message.as_ref().map(hash_of);
             model.emit(Effect::ReadGit);
-            model
-                .session
-                .read_client_settings(&mut model.scratch.effects);
             if let Some(message) = &stop.message {
                 model.draft.take_hooked(message, model.now).carry_out(model);
-                model.session.agent.last_message = Some(message.clone());
             }
+            let effects = &mut model.scratch.effects;
+            let message = model.session.turn_over(stop, effects);
             summary::on(model, SummaryEvent::TurnOver);
-            autopilot::on(model, RunInput::TurnEnded(stop.message.as_deref()));
+            autopilot::on(model, RunInput::TurnEnded(message.as_deref()));
             save_iteration(model);
             checkpoint::save(model, SaveOrder::TurnOver);
             model.emit_all(quiet_timer(model));
@@ -193,15 +281,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
         // Its hook is late.
         Some(TurnEvent::Failed(..)) if model.session.agent.is_closed() => {}
         Some(TurnEvent::Failed(failure, message)) => {
-            let is_limit = failure == Failure::UsageLimit;
-            let state = if is_limit {
-                AgentState::Limit
-            } else {
-                AgentState::Idle
-            };
-            model.session.agent.end_turn(state);
-            model.session.agent.count_turn();
-            model.session.agent.failed = Some((failure, message.clone()));
+            model.session.agent.turn_failed(failure, &message);
             let said = format!("the turn failed: {message}");
             model.draft.note_error(&said, hint(failure), model.now);
             model.error(said);
@@ -212,39 +292,24 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             autopilot::on(model, RunInput::TurnFailed(failure, &message));
         }
         Some(TurnEvent::Refused) => {
-            model.session.agent.end_turn(AgentState::Limit);
-            model.session.agent.window_full = true;
+            model.session.agent.prompt_refused();
             model.error("context limit reached: the client refuses prompts until a reboot");
             let manual = model.reboot.mode == RebootMode::Manual;
             if !manual && model.reboot.attempt.is_none() && !is_last(model) {
                 reboot::on(model, RebootEvent::ContextLimit);
             }
         }
-        Some(TurnEvent::Unreported) => end_unreported(model),
-    }
-}
-
-/// Ends a turn that no hook has reported as over.
-fn end_unreported(model: &mut Model) {
-    let is_cut = is_cut_by_us(model);
-    if !is_cut && let Some(end) = model.session.end_by_transcript(model.now) {
-        on(model, Some(end));
-        model.session.agent.activity.closed = true;
-        return;
-    }
-    let is_late = model.session.agent.activity.reopened;
-    model.session.agent.end_turn(AgentState::Idle);
-    // A turn that ends so at this line was no turn: the client has refused the prompt.
-    if !is_cut && model.session.is_at_refusal(model.now) {
-        return on(model, Some(TurnEvent::Refused));
-    }
-    if is_cut || !is_late {
-        model.session.agent.count_turn_early();
-    }
-    if !is_cut && !is_late {
+        Some(TurnEvent::Unreported) => {
+            let is_cut = is_cut_by_us(model);
+            let (end, is_shown) = model.session.end_unreported(is_cut, model.now);
+            on(model, end);
+            model.session.agent.activity.closed |= is_shown;
+        }
         // A person has stopped it, or its hook is lost, or late on a busy machine.
-        let word = "it ended without a word";
-        autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
+        Some(TurnEvent::Silent) => {
+            let word = "it ended without a word";
+            autopilot::on(model, RunInput::TurnFailed(Failure::Other, word));
+        }
     }
 }
 
@@ -261,31 +326,6 @@ const fn hint(failure: Failure) -> &'static str {
         }
         Failure::Other => "see what the agent's screen says, then send the prompt again",
     }
-}
-
-/// Takes in what a tool did to the to-do list, the outcome of the tests that a shell command has run, and the commits it has
-/// made.
-pub(in crate::app) fn tool_finished(model: &mut Model, call: &ToolCall, output: &ToolOutput) {
-    let failed = output.failed && !output.interrupted;
-    let command = call.command.as_deref();
-    let worked = model.reboot.progress.tool_ran(&call.name, command, failed);
-    let worked = worked && !failed;
-    autopilot::on(
-        model,
-        RunInput::ToolFinished {
-            call,
-            output,
-            worked,
-        },
-    );
-    if !call.by_subagent {
-        reboot::on(model, ReplaceEvent::ToolEnded);
-    }
-    let facts = MomentFacts::of(model);
-    model
-        .draft
-        .tool_finished(call, output, &facts)
-        .carry_out(model);
 }
 
 /// Returns the timer for when the human has been quiet for long enough, if they are typing.
