@@ -19,7 +19,7 @@ use pitstop_agent::{
     AgentKind,
     bridge::{
         self, Absence, BridgeOrder, Fact, Link, Outcome, Report, Reported, SILENCE, Said, ToolsBy,
-        TurnEnd,
+        TurnEnd, Usage,
     },
     claude,
 };
@@ -43,7 +43,7 @@ use crate::app::{
     },
     session::{
         figures::{self, FigureEvent},
-        turn,
+        turn::{self, TurnEvent},
     },
 };
 
@@ -85,6 +85,26 @@ pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy
 
 /// Takes in an event about the bridge.
 pub fn received(model: &mut Model, event: BridgeEvent) {
+    let (session, effects) = (&mut model.session, &mut model.scratch.effects);
+    if let Some(ended) = session.order_ended(&event, effects) {
+        match ended.purpose {
+            Purpose::FirstDraft => session.agent.bridge.draft_read(ended),
+            // If it could not be read, the screen serves.
+            Purpose::LastDraft if model.reboot.look_done(ended.id) => {
+                session.agent.bridge.draft_read(ended);
+            }
+            Purpose::Dialog => session.probed(&ended, model.now, effects),
+            Purpose::Prompt => submit::on(model, SubmissionEvent::OrderEnded(&ended)),
+            Purpose::Replace => {
+                let failed = Outcome::Failed(in_place::TURN_RUNS.to_owned());
+                if ended.end == OrderEnd::Answered(failed) {
+                    session.agent.turn_started();
+                }
+                reboot::on(model, ReplaceEvent::OrderEnded(&ended));
+            }
+            Purpose::LastDraft | Purpose::Trigger => {}
+        }
+    }
     match event {
         BridgeEvent::Offered { iteration, absence } => {
             if iteration != model.session.pane() {
@@ -106,12 +126,7 @@ pub fn received(model: &mut Model, event: BridgeEvent) {
         BridgeEvent::Revoked { id, in_time } => {
             reboot::on(model, ReplaceEvent::Revoked(id, in_time));
         }
-        BridgeEvent::Cancelled { id, was_taken } => {
-            let effects = &mut model.scratch.effects;
-            if let Some(ended) = model.session.orders.cancelled(id, was_taken, effects) {
-                order_ended(model, ended);
-            }
-        }
+        BridgeEvent::Cancelled { .. } => {}
     }
 }
 
@@ -122,12 +137,6 @@ fn said(model: &mut Model, report: Report) {
             model.session.agent.go_on_without().carry_out(model);
         }
         return;
-    }
-    // The process that took the order answers it, in a later session too.
-    if let Said::Answered(id, outcome) = &report.said
-        && let Some(ended) = model.session.orders.answered(*id, outcome.clone())
-    {
-        order_ended(model, ended);
     }
     if let Said::Compacting(id, trigger) = &report.said {
         let asked = RebootEvent::CompactionAsked(id, report.session, *trigger);
@@ -166,7 +175,21 @@ fn said(model: &mut Model, report: Report) {
         model.order(purpose, order, DRAFT_READ_WITHIN);
     }
     match report.said {
-        Said::Fact(fact) => take_fact(model, fact),
+        Said::Fact(fact) => {
+            let effects = &mut model.scratch.effects;
+            match model.session.fact_reported(fact, effects) {
+                None => {}
+                Some(FactSeen::TurnOver(end, is_aborted)) => {
+                    turn::on(model, end);
+                    if is_aborted {
+                        reboot::on(model, ReplaceEvent::TurnAborted);
+                    }
+                }
+                Some(FactSeen::BoxChanged) => submit::on(model, SubmissionEvent::BoxChanged),
+                Some(FactSeen::Used(usage)) => figures::on(model, FigureEvent::Pushed(&usage)),
+                Some(FactSeen::Compacted) => reboot::on(model, ReplaceEvent::Compacted),
+            }
+        }
         // The hello comes again after a failure, in which the end of a turn may have been lost.
         Said::Hello => model.session.agent.bridge.reported.turn = None,
         Said::HandedOut(id) => {
@@ -176,76 +199,83 @@ fn said(model: &mut Model, report: Report) {
     }
 }
 
-fn take_fact(model: &mut Model, fact: Fact) {
-    let reported = &mut model.session.agent.bridge.reported;
-    match fact {
-        Fact::SessionStarted { source } => {
-            tracing::debug!(source, "the bridge has a session");
-            if source == COMPACTED {
-                reboot::on(model, ReplaceEvent::Compacted);
-            }
-        }
-        Fact::TurnStarted { .. } => {
-            reported.turn = Some(true);
-            model.session.agent.activity.unseen = None;
-            model.session.agent.turn_started();
-        }
-        Fact::TurnEnded { reason, .. } => {
-            reported.turn = Some(false);
-            reported.turns_ended += 1;
-            // For other ends a hook reports what they have left going on.
-            if reason == TurnEnd::Aborted {
-                let end = model.session.abort_turn();
-                turn::on(model, end);
-                reboot::on(model, ReplaceEvent::TurnAborted);
-            } else if let Some(end) = model.session.take_stop() {
-                turn::on(model, Some(end));
-            } else {
-                model.session.look_again(&mut model.scratch.effects);
-            }
-        }
-        Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
-        Fact::DraftChanged(draft) => {
-            reported.draft = Some(draft);
-            submit::on(model, SubmissionEvent::BoxChanged);
-        }
-        Fact::Usage(usage) => {
-            if usage.used.is_some() {
-                reported.turns_measured = reported.turns_ended;
-            }
-            if !usage.categories.is_empty() {
-                reported.usage = Some(usage.clone());
-            }
-            figures::on(model, FigureEvent::Pushed(&usage));
-        }
-    }
-}
-
-/// Passes the end of an order on to the feature that gave it.
-fn order_ended(model: &mut Model, ended: EndedOrder) {
-    match ended.purpose {
-        Purpose::FirstDraft => model.session.agent.bridge.draft_read(ended),
-        // If it could not be read, the screen serves.
-        Purpose::LastDraft if model.reboot.look_done(ended.id) => {
-            model.session.agent.bridge.draft_read(ended);
-        }
-        Purpose::Dialog => {
-            let (session, effects) = (&mut model.session, &mut model.scratch.effects);
-            session.probed(&ended, model.now, effects);
-        }
-        Purpose::Prompt => submit::on(model, SubmissionEvent::OrderEnded(&ended)),
-        Purpose::Replace => {
-            let failed = Outcome::Failed(in_place::TURN_RUNS.to_owned());
-            if ended.end == OrderEnd::Answered(failed) {
-                model.session.agent.turn_started();
-            }
-            reboot::on(model, ReplaceEvent::OrderEnded(&ended));
-        }
-        Purpose::LastDraft | Purpose::Trigger => {}
-    }
+/// What a fact that the client's own side reports shows.
+enum FactSeen {
+    /// A turn has ended, if any, and was stopped by a person if this is true.
+    TurnOver(Option<TurnEvent>, bool),
+    /// The prompt box holds something else.
+    BoxChanged,
+    /// The window is as full as this.
+    Used(Usage),
+    /// The session has begun anew by a compaction.
+    Compacted,
 }
 
 impl Session {
+    /// Takes in a fact that the client's own side reports.
+    fn fact_reported(&mut self, fact: Fact, effects: &mut Vec<Effect>) -> Option<FactSeen> {
+        let reported = &mut self.agent.bridge.reported;
+        match fact {
+            Fact::SessionStarted { source } => {
+                tracing::debug!(source, "the bridge has a session");
+                return (source == COMPACTED).then_some(FactSeen::Compacted);
+            }
+            Fact::TurnStarted { .. } => {
+                reported.turn = Some(true);
+                self.agent.activity.unseen = None;
+                self.agent.turn_started();
+            }
+            Fact::TurnEnded { reason, .. } => {
+                reported.turn = Some(false);
+                reported.turns_ended += 1;
+                // For other ends a hook reports what they have left going on.
+                let is_aborted = reason == TurnEnd::Aborted;
+                let end = if is_aborted {
+                    self.abort_turn()
+                } else {
+                    self.take_stop()
+                };
+                if !is_aborted && end.is_none() {
+                    self.look_again(effects);
+                }
+                return Some(FactSeen::TurnOver(end, is_aborted));
+            }
+            Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
+            Fact::DraftChanged(draft) => {
+                reported.draft = Some(draft);
+                return Some(FactSeen::BoxChanged);
+            }
+            Fact::Usage(usage) => {
+                if usage.used.is_some() {
+                    reported.turns_measured = reported.turns_ended;
+                }
+                if !usage.categories.is_empty() {
+                    reported.usage = Some(usage.clone());
+                }
+                return Some(FactSeen::Used(usage));
+            }
+        }
+        None
+    }
+
+    /// Returns the order that ends by this event: answered by the process that took it, in a later session too, or taken back.
+    fn order_ended(
+        &mut self,
+        event: &BridgeEvent,
+        effects: &mut Vec<Effect>,
+    ) -> Option<EndedOrder> {
+        match event {
+            BridgeEvent::Said(report) => match &report.said {
+                Said::Answered(id, outcome) => self.orders.answered(*id, outcome.clone()),
+                _ => None,
+            },
+            BridgeEvent::Cancelled { id, was_taken } => {
+                self.orders.cancelled(*id, *was_taken, effects)
+            }
+            _ => None,
+        }
+    }
+
     /// Checks a bridge that should have reported by now. Returns what follows, and whether it is lost.
     pub(in crate::app) fn look_at_bridge(
         &mut self,
