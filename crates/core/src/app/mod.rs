@@ -50,6 +50,7 @@ use model::{
     Beginning, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
     submission::SubmissionEvent, trim::SurveyEvent,
 };
+use process::ProcessEnd;
 use reboot::RebootEvent;
 
 /// The model, and the only way to change it: by an event.
@@ -243,7 +244,9 @@ fn pane(model: &mut Model, event: PaneEvent) {
             new_ids,
         } => process::spawned(model, iteration, process, new_ids),
         PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
-        PaneEvent::Exited { iteration, exit } => process::exited(model, iteration, &exit),
+        PaneEvent::Exited { iteration, exit } => {
+            process::ended(model, ProcessEnd::Exited(iteration, exit));
+        }
         PaneEvent::Suspended => model.session.agent.suspended().carry_out(model),
         PaneEvent::Continued => {
             let continued = model.session.agent.continued();
@@ -358,7 +361,9 @@ fn read(model: &mut Model, event: ReadEvent) {
                 reboot::on(model, RebootEvent::SessionMoved);
             }
         }
-        ReadEvent::MovedEnded { holds, left } => process::moved_ended(model, holds, left),
+        ReadEvent::MovedEnded { holds, left } => {
+            process::ended(model, ProcessEnd::Moved(holds, left));
+        }
     }
 }
 
@@ -406,8 +411,8 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::MovedEnd(epoch) => {
             // The shell has not answered in time.
             if model.session.agent.daemon.is_late(epoch) {
-                let why = "it could not be ended in time".to_owned();
-                process::moved_ended(model, None, Some(why));
+                let (holds, left) = (None, Some("it could not be ended in time".to_owned()));
+                process::ended(model, ProcessEnd::Moved(holds, left));
             }
         }
         TimerId::Notice => {

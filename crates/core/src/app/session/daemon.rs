@@ -89,34 +89,29 @@ impl DaemonState {
 impl DaemonState {
     /// Handles the end of the process in the pane. If the session has gone to the daemon it is ended there before anything else, unless
     /// the person has left it to run on: then the client ends by itself and well. The process `was_ending` by our doing, and we may be
-    /// quitting with a code. While the end is held, the state shows it.
+    /// quitting with a code. Returns the end unless it is held.
     pub(in crate::app) fn hold(
         &mut self,
-        exit: &Exit,
-        was_ending: bool,
+        end: Held,
         quitting: Option<i32>,
-        epoch: u64,
-    ) -> Consequences {
+    ) -> (Consequences, Option<Held>) {
         let mut follows = Consequences::default();
         if self.sessions.is_empty() {
-            return follows;
+            return (follows, Some(end));
         }
-        if !was_ending && quitting.is_none() && *exit == Exit::Code(0) {
+        if !end.was_ending && quitting.is_none() && end.exit == Exit::Code(0) {
             self.goes_on = true;
             follows
                 .info("the session goes on in Claude Code's background: `claude agents` shows it");
-            return follows;
+            return (follows, Some(end));
         }
         let is_urgent = quitting.is_some_and(|code| code != 0);
         let limit = if is_urgent { URGENT } else { LIMIT };
-        self.held = Some(Held {
-            exit: exit.clone(),
-            was_ending,
-            epoch,
-        });
+        let timer = TimerId::MovedEnd(end.epoch);
+        self.held = Some(end);
         let sessions = self.sessions.clone();
         follows.emit(Effect::EndMoved { sessions, limit });
-        follows.emit(Effect::SetTimer(TimerId::MovedEnd(epoch), limit + ABOVE));
-        follows
+        follows.emit(Effect::SetTimer(timer, limit + ABOVE));
+        (follows, None)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     api::wire::AgentState,
+    config::Notifications,
     lineage::{EndReason, IterationId, ProcessStamp},
 };
 use pitstop_agent::claude::prompt_box::may_have_ended_it;
@@ -10,11 +11,15 @@ use pitstop_transcript::SessionId;
 
 use crate::app::{
     autopilot,
+    consequences::Consequences,
     draft::{carried, handoff, record::save_iteration},
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{Model, Overlay, attempt::AttemptEvent, reboot::Attempt, unsent::OnDisk},
+    model::{
+        AgentView, Model, Overlay, attempt::AttemptEvent, daemon::Held, session::Session,
+        unsent::OnDisk,
+    },
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
@@ -62,106 +67,131 @@ pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
     }
 }
 
-/// Handles the end of the agent's process.
-pub fn exited(model: &mut Model, iteration: IterationId, exit: &Exit) {
-    if iteration != model.session.pane() || model.session.agent.state == AgentState::Exited {
-        return;
-    }
-    if model.session.agent.daemon.is_ending() {
-        return;
-    }
-    model.session.agent.process = None;
-    let was_ending = model.reboot.process_ended();
-    // An order that the process took and did not answer gets no answer any more.
-    model
-        .scratch
-        .effects
-        .extend(model.session.orders.agent_gone());
-    let quitting = model.outside.quitting().map(|quitting| quitting.code);
-    let epoch = model.next_epoch();
-    let daemon = &mut model.session.agent.daemon;
-    let held = daemon.hold(exit, was_ending, quitting, epoch);
-    held.carry_out(model);
-    if !model.session.agent.daemon.is_ending() {
-        gone(model, exit, was_ending);
-    }
+/// The end of the agent's process.
+pub enum ProcessEnd {
+    /// The process in the pane of this iteration has ended like this.
+    Exited(IterationId, Exit),
+    /// The daemon has ended the session that had gone to it, which holds the conversation under this id if that is known, or may go on
+    /// with it for this reason.
+    Moved(Option<SessionId>, Option<String>),
 }
 
-/// Closes what belonged to an agent that is gone.
-fn gone(model: &mut Model, exit: &Exit, was_ending: bool) {
+/// Handles the end of the agent's process, and closes what belonged to an agent that is gone.
+pub fn ended(model: &mut Model, end: ProcessEnd) {
+    let held = match end {
+        ProcessEnd::Exited(iteration, exit) => {
+            if !model.session.is_awaited_from(iteration) {
+                return;
+            }
+            let was_ending = model.reboot.process_ended();
+            let quitting = model.outside.quitting().map(|quitting| quitting.code);
+            let epoch = model.next_epoch();
+            let held = Held {
+                exit,
+                was_ending,
+                epoch,
+            };
+            let (follows, held) = model.session.process_ended(held, quitting);
+            follows.carry_out(model);
+            held
+        }
+        ProcessEnd::Moved(holds, left) => {
+            let held = model.session.agent.daemon.held.take();
+            if let Some(session) = holds.filter(|_| held.is_some()) {
+                model.session.id = session;
+                model.reboot.on(AttemptEvent::EndedAs(session));
+            }
+            if let Some(left) = left.filter(|_| held.is_some()) {
+                let left = format!(
+                    "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
+                );
+                model.error(left.clone());
+                let quits = model.outside.quitting().is_some();
+                model.outside.leave_running(quits.then_some(left));
+            }
+            held
+        }
+    };
+    let Some(Held {
+        exit, was_ending, ..
+    }) = held
+    else {
+        return;
+    };
     // What a person has typed goes into the prompt box of the agent that resumes its session. What was typed to end the agent is no
     // prompt. A reboot keeps it by itself.
     let attempt = model.reboot.attempt.as_ref();
-    let keeps = !was_ending && attempt.is_none_or(Attempt::is_harmless);
-    match carried::last_unsent(model).filter(|_| keeps) {
-        Some(text) if *exit == Exit::Code(0) && may_have_ended_it(&text) => {
+    let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
+    match carried::last_unsent(model).filter(|_| !was_ending && !rebooting) {
+        Some(text) if exit == Exit::Code(0) && may_have_ended_it(&text) => {
             model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
         }
         Some(text) => model.reboot.kept_found(&text).carry_out(model),
         None => {}
     }
-    model.session.agent.state = AgentState::Exited;
-    model.session.agent.exit = Some(exit.to_string());
-    // What a dead agent left on the host terminal is taken down.
-    let wanted = model.config.ui.notifications;
-    let ended = model.session.agent.progressed(Progress::None, wanted);
-    model.emit_all(ended);
-    let attempt = model.reboot.attempt.as_ref();
-    let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
-    let reason = if let Some(quitting) = model.outside.quitting() {
-        quitting.reason
-    } else if was_ending && rebooting {
-        end_reason(model)
-    } else if *exit == Exit::Code(0) {
-        EndReason::Natural
-    } else {
+    let gone = model
+        .session
+        .agent
+        .gone(&exit, model.config.ui.notifications);
+    model.emit_all(gone);
+    let reason = reason_of(model, &exit, was_ending && rebooting);
+    if reason == EndReason::Crash && model.outside.quitting().is_none() {
         let hint = "start pitstop: it resumes the session, or restores this in a fresh one";
-        model
-            .draft
-            .note_error(&format!("the agent has ended: {exit}"), hint, model.now);
+        let message = format!("the agent has ended: {exit}");
+        model.draft.note_error(&message, hint, model.now);
         note_end(&mut model.lineage, &model.session, None);
-        EndReason::Crash
-    };
+    }
     // A new agent that died before its proof is closed by the roll-back.
-    let rolled = rebooting && !was_ending;
-    if !rolled {
+    if was_ending || !rebooting {
         close_iteration(model, reason);
     }
     if let Some(quitting) = model.outside.quitting() {
-        model.emit(Effect::Quit(quitting.code));
-        return;
+        return model.emit(Effect::Quit(quitting.code));
     }
-    reboot::on(model, RebootEvent::AgentEnded(exit));
+    reboot::on(model, RebootEvent::AgentEnded(&exit));
     if model.reboot.attempt.is_none() {
         model.info(format!("the agent has ended: {exit}"));
-        if !autopilot::takes_over(
-            model.autopilot.as_ref(),
-            &mut model.scratch,
-            *exit == Exit::Code(0),
-        ) {
+        let (run, is_clean) = (model.autopilot.as_ref(), exit == Exit::Code(0));
+        if !autopilot::takes_over(run, &mut model.scratch, is_clean) {
             model.view.open(Overlay::Exited);
         }
     }
 }
 
-/// Takes in that the daemon has ended the session that had gone to it, or the reason that it may go on. The record names the one
-/// that `holds` the conversation.
-pub fn moved_ended(model: &mut Model, holds: Option<SessionId>, left: Option<String>) {
-    let Some(held) = model.session.agent.daemon.held.take() else {
-        return;
-    };
-    if let Some(session) = holds {
-        model.session.id = session;
-        model.reboot.on(AttemptEvent::EndedAs(session));
+/// Returns the reason for which the iteration of an agent that has ended like this ends; `rebooting` if that was done for a reboot.
+fn reason_of(model: &Model, exit: &Exit, rebooting: bool) -> EndReason {
+    match model.outside.quitting() {
+        Some(quitting) => quitting.reason,
+        None if rebooting => end_reason(model),
+        None if *exit == Exit::Code(0) => EndReason::Natural,
+        None => EndReason::Crash,
     }
-    if let Some(left) = left {
-        let left = format!(
-            "the session may go on in Claude Code's background: {left}; `claude stop` ends it"
-        );
-        model.error(left.clone());
-        if model.outside.quitting().is_some() {
-            model.outside.leave_running([left]);
-        }
+}
+
+impl Session {
+    /// Reports whether the end of the process in the pane of this iteration is news.
+    fn is_awaited_from(&self, iteration: IterationId) -> bool {
+        let agent = &self.agent;
+        let is_over = agent.state == AgentState::Exited || agent.daemon.is_ending();
+        iteration == self.pane() && !is_over
     }
-    gone(model, &held.exit, held.was_ending);
+
+    /// Takes in the end of the process in the pane. Returns it with what follows, unless it is held until the daemon has ended the
+    /// session.
+    fn process_ended(&mut self, end: Held, quitting: Option<i32>) -> (Consequences, Option<Held>) {
+        self.agent.process = None;
+        // An order that the process took and did not answer gets no answer any more.
+        let taken_back = Consequences::from(self.orders.agent_gone());
+        let (held, end) = self.agent.daemon.hold(end, quitting);
+        (taken_back.then(held), end)
+    }
+}
+
+impl AgentView {
+    /// Notes how the agent has ended. What it left on the host terminal is taken down.
+    fn gone(&mut self, exit: &Exit, wanted: Notifications) -> Option<Effect> {
+        self.state = AgentState::Exited;
+        self.exit = Some(exit.to_string());
+        self.progressed(Progress::None, wanted)
+    }
 }
