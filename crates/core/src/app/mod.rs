@@ -149,7 +149,13 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     if let Some(call) = model.session.release_permission() {
         model.answer(call, Reply::Accepted);
     }
-    needs::after(model);
+    let facts = (model.autopilot.is_some(), at.wall);
+    let found = needs::found(model);
+    let calls = (model.outside).take_needs(found, |kind| model.reboot.may_call(kind), facts);
+    calls.carry_out(model);
+    let title = host_output::title(model);
+    let renamed = model.view.retitle(title);
+    model.emit_all(renamed);
     // What was shown in the footer just now is taken down again later.
     let newest = model.view.notices.back();
     if newest.is_some_and(|notice| notice.at == at) {

@@ -26,14 +26,14 @@ use crate::app::{
         Model,
         activity::Permission,
         needs::Need,
+        outside::Outside,
         reboot::{Attempt, Reboot},
     },
     reboot,
-    session::host_output,
 };
 
 /// A need as it is found in the model; `calls` is false where the person knows of it, because it is their own doing.
-struct Found {
+pub(super) struct Found {
     kind: NeedKind,
     occasion: u64,
     what: String,
@@ -59,49 +59,51 @@ impl Found {
     }
 }
 
-/// Calls a person for what they are needed for since this event, and takes back what is settled by it.
-pub(super) fn after(model: &mut Model) {
-    let mut found = found(model);
-    found.sort_by_key(|one| one.kind);
-    let mut needs = Vec::with_capacity(found.len());
-    for one in found {
-        let now = model.now.wall;
-        let (id, since, called) = model.outside.number_need(one.kind, one.occasion, now);
-        let calls = one.calls && !called && model.reboot.may_call(one.kind);
-        let need = Need {
-            id,
-            kind: one.kind,
-            occasion: one.occasion,
-            what: one.what,
-            why: clean::one_line(&redact(&one.why)).into_owned(),
-            since,
-            until: one.until,
-            tool: one.tool,
-            answerable: one.answerable,
-            called: called || calls,
-        };
-        if calls {
-            call(&need, model.autopilot.is_some()).carry_out(model);
+impl Outside {
+    /// Takes in what a person is needed for now, in a run or not, and at this time. They are called for what is new, if they may be, and
+    /// what is settled is taken back.
+    pub(super) fn take_needs(
+        &mut self,
+        mut found: Vec<Found>,
+        mut may_call: impl FnMut(NeedKind) -> bool,
+        (in_run, now): (bool, DateTime<Utc>),
+    ) -> Consequences {
+        let mut follows = Consequences::default();
+        found.sort_by_key(|one| one.kind);
+        let mut needs = Vec::with_capacity(found.len());
+        for one in found {
+            let (id, since, called) = self.number_need(one.kind, one.occasion, now);
+            let calls = one.calls && !called && may_call(one.kind);
+            let need = Need {
+                id,
+                kind: one.kind,
+                occasion: one.occasion,
+                what: one.what,
+                why: clean::one_line(&redact(&one.why)).into_owned(),
+                since,
+                until: one.until,
+                tool: one.tool,
+                answerable: one.answerable,
+                called: called || calls,
+            };
+            if calls {
+                follows = follows.then(call(&need, in_run));
+            }
+            if let Some(reset) = need.until.filter(|_| need.kind == NeedKind::Limit) {
+                follows.effects.extend(self.await_limit(reset, now));
+            }
+            needs.push(need);
         }
-        needs.push(need);
+        let settled = self.needs_found(needs).into_iter();
+        let settled = settled.map(|need| Effect::Settled(Box::new(need)));
+        follows.effects.extend(settled);
+        follows
     }
-    let limited = |need: &Need| need.kind == NeedKind::Limit && need.until.is_some();
-    if needs.iter().any(limited)
-        && let Some(reset) = limit_reset(model)
-    {
-        let timer = model.outside.await_limit(reset, model.now.wall);
-        model.emit_all(timer);
-    }
-    let settled = model.outside.needs_found(needs).into_iter();
-    model.emit_all(settled.map(|need| Effect::Settled(Box::new(need))));
-    let title = host_output::title(model);
-    let renamed = model.view.retitle(title);
-    model.emit_all(renamed);
 }
 
 impl Reboot {
     /// Reports whether a person may be called: for a reboot once for each level that the session reaches.
-    fn may_call(&mut self, kind: NeedKind) -> bool {
+    pub(super) fn may_call(&mut self, kind: NeedKind) -> bool {
         if kind != NeedKind::Review {
             return true;
         }
@@ -140,7 +142,7 @@ fn call(need: &Need, in_run: bool) -> Consequences {
 }
 
 /// Returns what a person is needed for now.
-fn found(model: &Model) -> Vec<Found> {
+pub(super) fn found(model: &Model) -> Vec<Found> {
     let over = run_over(model);
     if over.is_some() || model.outside.quitting().is_some() {
         return over.into_iter().collect();
