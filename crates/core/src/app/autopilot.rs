@@ -14,19 +14,17 @@ mod turn;
 use std::time::Duration;
 
 use crate::{
-    autopilot::{Autopilot, Cap, Plan, RunEvent, Thrash, Trip, events::first_line, prompt},
+    autopilot::{Autopilot, Cap, Plan, RunEvent, Trip, events::first_line, prompt},
     config::RebootMode,
-    guard::threshold::Threshold,
     lineage::{Cause, EndReason},
 };
 use pitstop_agent::{Failure, ToolCall, ToolOutput};
 use pitstop_base::keymap::Action;
-use pitstop_transcript::Tokens;
 
 use crate::app::{
     effect::{Effect, run_event},
     facts::reads_task,
-    model::{Model, Overlay, attempt::AttemptEvent, event_scratch::NoReboot, run::Run},
+    model::{Model, Overlay, attempt::AttemptEvent, run::Run},
     reboot::{
         self, Approval, RebootAction, RebootEvent, iteration,
         leave::leave,
@@ -35,8 +33,7 @@ use crate::app::{
 };
 
 pub use hold::{RunOrder, order, takes_over, toggle};
-pub(in crate::app) use publish::update_events;
-pub use publish::{report, run_ended};
+pub use publish::{publish, report, run_ended};
 
 use run_facts::RunFacts;
 
@@ -48,8 +45,8 @@ pub enum RunInput<'a> {
     TakenOver(&'a str),
     /// A person continues the run after a pause or a trip.
     Resumed,
-    /// A reboot that was due did not begin.
-    NotRebooted(Trip),
+    /// A person may have intervened, or a reboot that was due did not begin.
+    Intervened,
     /// This cap was reached before the run went on.
     CapReached(Cap),
     /// Someone ends the supervisor with this exit code.
@@ -128,13 +125,19 @@ impl Acts {
 
 /// Gives the run an input, and carries out what it demands.
 pub fn on(model: &mut Model, input: RunInput) {
+    let (intervenes, scratch) = (matches!(input, RunInput::Intervened), &model.scratch);
+    let is_idle = intervenes && scratch.taken_over.is_none() && scratch.no_reboot.is_none();
     // Most sessions have no run, and the facts are many.
-    let facts = model.autopilot.as_ref().map(|_| RunFacts::of(model));
+    let run = model.autopilot.as_ref().filter(|_| !is_idle);
+    let facts = run.map(|_| RunFacts::of(model));
     let Some((run, facts)) = model.autopilot.as_mut().zip(facts) else {
         return;
     };
     let mut acts = Acts::default();
     run.on(input, &facts, &mut acts);
+    if intervenes {
+        (model.scratch.taken_over, model.scratch.no_reboot) = (None, None);
+    }
     for act in acts.0 {
         match act {
             Act::Do(effect) => model.emit(effect),
@@ -158,7 +161,7 @@ pub fn on(model: &mut Model, input: RunInput) {
             Act::BeginSession { is_full } => {
                 if is_full {
                     reboot::on(model, RebootEvent::MayBeDue);
-                    apply_interventions(model);
+                    on(model, RunInput::Intervened);
                 } else if let Err(why) = reboot::act(model, RebootAction::Begin(Cause::Autopilot)) {
                     model.error(why.to_string());
                 }
@@ -232,33 +235,4 @@ pub fn begin(
             None => iteration::begin(model, false, None, Some(start)),
         },
     }
-}
-
-/// Applies to the run what a person has done, or a reboot that did not begin.
-pub(super) fn apply_interventions(model: &mut Model) {
-    if let Some(by) = model.scratch.taken_over.take() {
-        on(model, RunInput::TakenOver(by));
-    }
-    let trip = match model.scratch.no_reboot.take() {
-        Some(NoReboot::Breaker(why)) => thrash(model, why),
-        Some(NoReboot::Refused(why)) => Trip::Refused { why },
-        None => return,
-    };
-    on(model, RunInput::NotRebooted(trip));
-}
-
-/// Returns the trip of a run in which reboots do not help, as the reboot's own breaker found, with its cause.
-fn thrash(model: &Model, why: String) -> Trip {
-    // The next session may have begun, and have no figure yet: the line is that of its window.
-    let lines = model.session.guard.assess(Tokens(0)).lines;
-    let line = lines.at(Threshold::Compact);
-    let forecast = model.session.guard.forecast();
-    let turns: Vec<_> = forecast.turns().map(|turn| turn.used.0).collect();
-    let growth = turns.iter().zip(turns.iter().skip(1));
-    let growth = growth.map(|(before, after)| after.saturating_sub(*before));
-    let record = model.current_iteration();
-    let record = record.and_then(|one| one.reboot.as_ref());
-    let handoff = record.map(|record| record.handoff_tokens);
-    let cause = Thrash::of(forecast.base(), handoff, growth.max().map(Tokens), line);
-    Trip::Thrash { why, cause }
 }

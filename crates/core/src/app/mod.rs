@@ -124,9 +124,9 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
         let before = (model.scratch.effects.len(), reboot::progress_key(model));
         handoff::draft(model);
         ending::on(model, EndingEvent::Settled);
-        autopilot::apply_interventions(model);
+        autopilot::on(model, RunInput::Intervened);
         reboot::settle(model);
-        autopilot::apply_interventions(model);
+        autopilot::on(model, RunInput::Intervened);
         autopilot::on(model, RunInput::Settled);
         if before == (model.scratch.effects.len(), reboot::progress_key(model)) {
             break;
@@ -162,14 +162,8 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
         let timer = model.view.notice_timer(at);
         model.emit_all(timer);
     }
-    let mut effects = model.take_effects();
-    let run = model.autopilot.as_ref();
-    let events = run.map(|_| autopilot::update_events(model, &effects));
-    if let Some((run, events)) = model.autopilot.as_mut().zip(events) {
-        let runs = model.session.agent.process.is_some();
-        run.publish(events, (&model.lineage, runs, at), &mut effects);
-    }
-    effects
+    autopilot::publish(model);
+    model.take_effects()
 }
 
 fn answer(model: &mut Model, event: Event) {

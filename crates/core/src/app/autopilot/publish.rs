@@ -9,9 +9,7 @@ use crate::app::{
 use crate::{
     api::wire::{RunPhase, RunReport},
     autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
-    lineage::Lineage,
 };
-use pitstop_base::clock::At;
 
 use super::{Acts, run_facts::RunFacts};
 
@@ -37,8 +35,26 @@ pub fn run_ended(model: &Model, code: i32) -> RunEvent {
     }
 }
 
+/// Adds, at the end of every update, the run's own events and those for what is shown in the footer, before the supervisor quits.
+pub fn publish(model: &mut Model) {
+    let run = model.autopilot.as_ref();
+    let of_update = run.map(|_| update_events(model, &model.scratch.effects));
+    if let Some((run, events)) = model.autopilot.as_mut().zip(of_update) {
+        let runs = model.session.agent.process.is_some();
+        let events = run
+            .iteration_events(&model.lineage, runs)
+            .into_iter()
+            .chain(events);
+        let effects = &mut model.scratch.effects;
+        let leaving = |effect: &Effect| matches!(effect, Effect::Quit(_));
+        let at = effects.iter().position(leaving).unwrap_or(effects.len());
+        effects.splice(at..at, events.map(run_event));
+        run.remember(effects, model.now.wall);
+    }
+}
+
 /// Returns the events for what an update with these effects shows in the footer, and for the run's end if the supervisor quits.
-pub(in crate::app) fn update_events(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
+fn update_events(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
     let mut events = notices(model, effects);
     events.extend(effects.iter().find_map(|effect| match effect {
         Effect::Quit(code) => Some(run_ended(model, *code)),
@@ -65,20 +81,6 @@ fn notices(model: &Model, effects: &[Effect]) -> Vec<RunEvent> {
 }
 
 impl Run {
-    /// Adds, at the end of every update, the run's own events and those of the [update](update_events), before the supervisor quits.
-    pub(in crate::app) fn publish(
-        &mut self,
-        of_update: Vec<RunEvent>,
-        (lineage, runs, now): (&Lineage, bool, At),
-        effects: &mut Vec<Effect>,
-    ) {
-        let lines = self.iteration_events(lineage, runs).into_iter();
-        let leaving = |effect: &Effect| matches!(effect, Effect::Quit(_));
-        let at = effects.iter().position(leaving).unwrap_or(effects.len());
-        effects.splice(at..at, lines.chain(of_update).map(run_event));
-        self.remember(effects, now.wall);
-    }
-
     /// Reports the turn that has ended, with the figures as they are by now.
     pub(super) fn report_turn(&mut self, facts: &RunFacts, acts: &mut Acts) {
         let Some(message) = self.unreported.take() else {

@@ -11,15 +11,16 @@ use crate::{
             Block, agent_reason, blocked_by, is_quiet, is_typing, is_under_review, spent,
             typing_refusal, unsent,
         },
-        model::{Model, run::Judged, unsent::Unsent},
+        model::{Model, event_scratch::NoReboot, run::Judged, unsent::Unsent},
     },
-    autopilot::Spent,
+    autopilot::{Spent, Thrash, Trip},
     config::RebootMode,
-    guard::{Figure, Level, Source},
+    guard::{Figure, Level, Source, threshold::Threshold},
     lineage::{IterationId, journal::Step},
 };
 use pitstop_agent::Background;
 use pitstop_base::clock::At;
+use pitstop_transcript::Tokens;
 
 /// The time that a wake-up of the client is waited for: it sets one at most an hour ahead.
 const WAKE_UP: Duration = Duration::from_secs(65 * 60);
@@ -33,6 +34,10 @@ pub(super) struct RunFacts {
     pub(super) quits: bool,
     /// The project's directory, if that is gone.
     pub(super) gone: Option<String>,
+    /// The action by which a person has taken the agent over.
+    pub(super) taken_over: Option<&'static str>,
+    /// The trip of a run in which a reboot that was due did not begin.
+    pub(super) not_rebooted: Option<Trip>,
     /// What the run has spent.
     pub(super) spent: Spent,
     /// The numbers of items of the plan that are done and open.
@@ -121,6 +126,8 @@ impl RunFacts {
                 .outside
                 .project_gone
                 .then(|| model.identity.project.clone()),
+            taken_over: model.scratch.taken_over,
+            not_rebooted: (model.scratch.no_reboot.clone()).map(|why| trip_of(model, why)),
             spent: spent(model),
             done: plan.completed_items.len(),
             open: plan.pending_items.len(),
@@ -132,6 +139,26 @@ impl RunFacts {
             context,
         }
     }
+}
+
+/// Returns the trip of a run in which reboots do not help, as the reboot's own breaker found, with its cause.
+fn trip_of(model: &Model, why: NoReboot) -> Trip {
+    let why = match why {
+        NoReboot::Breaker(why) => why,
+        NoReboot::Refused(why) => return Trip::Refused { why },
+    };
+    // The next session may have begun, and have no figure yet: the line is that of its window.
+    let lines = model.session.guard.assess(Tokens(0)).lines;
+    let line = lines.at(Threshold::Compact);
+    let forecast = model.session.guard.forecast();
+    let turns: Vec<_> = forecast.turns().map(|turn| turn.used.0).collect();
+    let growth = turns.iter().zip(turns.iter().skip(1));
+    let growth = growth.map(|(before, after)| after.saturating_sub(*before));
+    let record = model.current_iteration();
+    let record = record.and_then(|one| one.reboot.as_ref());
+    let handoff = record.map(|record| record.handoff_tokens);
+    let cause = Thrash::of(forecast.base(), handoff, growth.max().map(Tokens), line);
+    Trip::Thrash { why, cause }
 }
 
 impl RebootFacts {

@@ -54,7 +54,11 @@ impl Run {
         match input {
             RunInput::TakenOver(by) => self.hold(by, acts),
             RunInput::Resumed => self.resume(facts, acts),
-            RunInput::NotRebooted(trip) => self.trip(trip, facts, acts),
+            RunInput::Intervened => {
+                facts.taken_over.iter().for_each(|by| self.hold(by, acts));
+                let trips = facts.not_rebooted.iter().cloned();
+                trips.for_each(|trip| self.trip(trip, facts, acts));
+            }
             RunInput::CapReached(cap) => self.finish(End::Cap(cap), facts, acts),
             RunInput::Stopped(code) => self.stop(code),
             RunInput::ClockDue => acts.0.extend(self.clock(facts).map(Act::Do)),
