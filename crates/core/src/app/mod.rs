@@ -45,7 +45,6 @@ use draft::summary::SummaryEvent;
 use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use figures::FigureEvent;
-use host_output::ScreenFacts;
 use model::{
     Beginning, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
     submission::SubmissionEvent, trim::SurveyEvent,
@@ -253,8 +252,9 @@ fn pane(model: &mut Model, event: PaneEvent) {
             continued.unwrap_or_default().carry_out(model);
         }
         PaneEvent::Screen(fact) => {
-            let facts = ScreenFacts::of(model);
-            let (follows, end) = model.session.screen_seen(fact, &facts);
+            let focused = model.view.focus == Focus::Pane && model.view.overlay.is_none();
+            let (ui, facts) = (&model.config.ui, (host_output::has_called(model), focused, model.now));
+            let (follows, end) = model.session.screen_seen(fact, ui, facts);
             follows.carry_out(model);
             turn::on(model, end);
         }

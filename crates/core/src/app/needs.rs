@@ -32,69 +32,31 @@ use crate::app::{
     reboot,
 };
 
-/// A need as it is found in the model; `calls` is false where the person knows of it, because it is their own doing.
-pub(super) struct Found {
-    kind: NeedKind,
-    occasion: u64,
-    what: String,
-    why: String,
-    until: Option<DateTime<Utc>>,
-    tool: Option<String>,
-    answerable: bool,
-    calls: bool,
-}
-
-impl Found {
-    fn new(kind: NeedKind, what: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            kind,
-            occasion: 0,
-            what: what.into(),
-            why: why.into(),
-            until: None,
-            tool: None,
-            answerable: false,
-            calls: true,
-        }
-    }
-}
-
 impl Outside {
     /// Takes in what a person is needed for now, in a run or not, and at this time. They are called for what is new, if they may be, and
     /// what is settled is taken back.
     pub(super) fn take_needs(
         &mut self,
-        mut found: Vec<Found>,
+        mut found: Vec<Need>,
         mut may_call: impl FnMut(NeedKind) -> bool,
         (in_run, now): (bool, DateTime<Utc>),
     ) -> Consequences {
         let mut follows = Consequences::default();
         found.sort_by_key(|one| one.kind);
-        let mut needs = Vec::with_capacity(found.len());
-        for one in found {
-            let (id, since, called) = self.number_need(one.kind, one.occasion, now);
-            let calls = one.calls && !called && may_call(one.kind);
-            let need = Need {
-                id,
-                kind: one.kind,
-                occasion: one.occasion,
-                what: one.what,
-                why: clean::one_line(&redact(&one.why)).into_owned(),
-                since,
-                until: one.until,
-                tool: one.tool,
-                answerable: one.answerable,
-                called: called || calls,
-            };
+        for need in &mut found {
+            let (id, since, was_called) = self.number_need(need.kind, need.occasion, now);
+            (need.id, need.since) = (id, since);
+            need.why = clean::one_line(&redact(&need.why)).into_owned();
+            let calls = need.called && !was_called && may_call(need.kind);
+            need.called = was_called || calls;
             if calls {
-                follows = follows.then(call(&need, in_run));
+                follows = follows.then(call(need, in_run));
             }
             if let Some(reset) = need.until.filter(|_| need.kind == NeedKind::Limit) {
                 follows.effects.extend(self.await_limit(reset, now));
             }
-            needs.push(need);
         }
-        let settled = self.needs_found(needs).into_iter();
+        let settled = self.needs_found(found).into_iter();
         let settled = settled.map(|need| Effect::Settled(Box::new(need)));
         follows.effects.extend(settled);
         follows
@@ -142,7 +104,7 @@ fn call(need: &Need, in_run: bool) -> Consequences {
 }
 
 /// Returns what a person is needed for now.
-pub(super) fn found(model: &Model) -> Vec<Found> {
+pub(super) fn found(model: &Model) -> Vec<Need> {
     let over = run_over(model);
     if over.is_some() || model.outside.quitting().is_some() {
         return over.into_iter().collect();
@@ -164,28 +126,28 @@ pub(super) fn found(model: &Model) -> Vec<Found> {
     all.into_iter().flatten().collect()
 }
 
-fn run_over(model: &Model) -> Option<Found> {
+fn run_over(model: &Model) -> Option<Need> {
     let run = model.autopilot.as_ref()?;
     let Phase::Ended(end) = &run.pilot.phase else {
         return None;
     };
-    Some(Found::new(
+    Some(Need::new(
         NeedKind::RunOver,
         "The run is over",
         end.to_string(),
     ))
 }
 
-fn unconfirmed(model: &Model) -> Option<Found> {
+fn unconfirmed(model: &Model) -> Option<Need> {
     let attempt = model.reboot.attempt.as_ref()?;
     let what = "The handoff is not confirmed";
     attempt
         .is_overdue()
-        .then(|| Found::new(NeedKind::Unconfirmed, what, ""))
+        .then(|| Need::new(NeedKind::Unconfirmed, what, ""))
 }
 
 /// A reboot that waits for a person, or goes ahead unless they refuse.
-fn review(model: &Model) -> Option<Found> {
+fn review(model: &Model) -> Option<Need> {
     let attempt = model.reboot.attempt.as_ref()?;
     if !attempt.is_harmless() || attempt.approved.is_some() || !attempt.kind.is_reboot() {
         return None;
@@ -193,13 +155,13 @@ fn review(model: &Model) -> Option<Found> {
     let asked = |one: &Attempt| matches!(one.cause, Cause::Key | Cause::Ctl);
     let figure = model.session.guard.figure(model.now);
     let why = figure.map(|one| format!("the context is {} % full", percent(one.percent)));
-    let one = Found::new(NeedKind::Review, "", why.unwrap_or_default());
+    let one = Need::new(NeedKind::Review, "", why.unwrap_or_default());
     if let Some(held) = held(model) {
         if answers_at_once(model) {
             return None;
         }
         let left = answer_left(model)?;
-        return Some(Found {
+        return Some(Need {
             what: "The client is about to compact: the handoff waits for your review".to_owned(),
             occasion: u64::try_from(held.until.as_millis()).unwrap_or(u64::MAX),
             until: Some(model.now.wall + left),
@@ -208,32 +170,32 @@ fn review(model: &Model) -> Option<Found> {
     }
     if model.reboot.mode == RebootMode::Auto && !asked(attempt) {
         let left = attempt.clock()?.at.saturating_sub(model.now.since_start);
-        return Some(Found {
+        return Some(Need {
             what: format!(
                 "The agent is rebooted in {} s",
                 left.as_millis().div_ceil(1000)
             ),
             until: Some(model.now.wall + left),
-            calls: model.autopilot.is_none(),
+            called: model.autopilot.is_none(),
             ..one
         });
     }
-    Some(Found {
+    Some(Need {
         what: "A reboot waits for your review".to_owned(),
-        calls: !asked(attempt),
+        called: !asked(attempt),
         ..one
     })
 }
 
-fn wish(model: &Model) -> Option<Found> {
+fn wish(model: &Model) -> Option<Need> {
     let wish = reboot::wish(model)?;
     let what = "The agent asks for a reboot";
-    Some(Found::new(NeedKind::RebootAsked, what, wish.reason.clone()))
+    Some(Need::new(NeedKind::RebootAsked, what, wish.reason.clone()))
 }
 
 /// A dialog of the agent's. What a person has opened, such as a list of models, is no reason to call them; in an unattended run
 /// no person has opened it.
-fn question(model: &Model) -> Option<Found> {
+fn question(model: &Model) -> Option<Need> {
     let agent = &model.session.agent;
     let asks = agent.state == AgentState::Dialog;
     let unknown = agent.state == AgentState::Unknown && is_unattended(model);
@@ -245,16 +207,16 @@ fn question(model: &Model) -> Option<Found> {
     let permission = question.and_then(|one| one.permission.as_ref());
     let one = if let Some(permission) = permission {
         let (what, why) = asked_for(permission);
-        Found {
+        Need {
             tool: Some(permission.tool.clone()),
             answerable: permission.call.is_some(),
-            ..Found::new(NeedKind::Permission, what, why)
+            ..Need::new(NeedKind::Permission, what, why)
         }
     } else {
         let about = agent_reason(model).unwrap_or_default();
-        Found::new(NeedKind::Question, "The agent asks you", about)
+        Need::new(NeedKind::Question, "The agent asks you", about)
     };
-    Some(Found {
+    Some(Need {
         occasion: u64::try_from(since).unwrap_or(u64::MAX),
         ..one
     })
@@ -270,17 +232,17 @@ fn asked_for(permission: &Permission) -> (&'static str, String) {
     }
 }
 
-fn stopped(model: &Model) -> Option<Found> {
+fn stopped(model: &Model) -> Option<Need> {
     let Phase::Tripped(trip) = &model.autopilot.as_ref()?.pilot.phase else {
         return None;
     };
     let what = "The run has stopped";
-    Some(Found::new(NeedKind::RunStopped, what, trip.to_string()))
+    Some(Need::new(NeedKind::RunStopped, what, trip.to_string()))
 }
 
-fn stuck(model: &Model) -> Option<Found> {
+fn stuck(model: &Model) -> Option<Need> {
     let why = model.autopilot.as_ref()?.stuck?;
-    Some(Found::new(
+    Some(Need::new(
         NeedKind::RunStuck,
         "The run does not get on",
         why,
@@ -288,15 +250,15 @@ fn stuck(model: &Model) -> Option<Found> {
 }
 
 /// A run that is paused. Who pauses it at the keyboard knows that.
-fn paused(model: &Model) -> Option<Found> {
+fn paused(model: &Model) -> Option<Need> {
     let by = model.autopilot.as_ref()?.pilot.paused_by.as_ref()?;
-    Some(Found {
-        calls: !by.starts_with("your ") && by != "a key",
-        ..Found::new(NeedKind::RunPaused, "The run is paused", format!("by {by}"))
+    Some(Need {
+        called: !by.starts_with("your ") && by != "a key",
+        ..Need::new(NeedKind::RunPaused, "The run is paused", format!("by {by}"))
     })
 }
 
-fn limit(model: &Model) -> Option<Found> {
+fn limit(model: &Model) -> Option<Need> {
     if model.session.agent.state != AgentState::Limit || is_window_full(model) {
         return None;
     }
@@ -305,19 +267,19 @@ fn limit(model: &Model) -> Option<Found> {
         // A run goes on by itself.
         let what = "The usage limit is over";
         let waits = model.autopilot.is_none();
-        return waits.then(|| Found::new(NeedKind::LimitOver, what, ""));
+        return waits.then(|| Need::new(NeedKind::LimitOver, what, ""));
     }
     // The client's message may name the limit, and its end.
     let failed = model.session.agent.failed.as_ref();
     let why = failed.map_or("", |(_, message)| message);
-    Some(Found {
+    Some(Need {
         until: reset,
-        ..Found::new(NeedKind::Limit, "The usage limit is reached", why)
+        ..Need::new(NeedKind::Limit, "The usage limit is reached", why)
     })
 }
 
 /// A turn that has failed, until the next one: the agent does not go on by itself. A run does, unless a person has to log in first.
-fn failed(model: &Model) -> Option<Found> {
+fn failed(model: &Model) -> Option<Need> {
     let agent = &model.session.agent;
     let (failure, message) = agent.failed.as_ref()?;
     let what = match failure {
@@ -328,33 +290,33 @@ fn failed(model: &Model) -> Option<Found> {
         Failure::RateLimit => "The rate limit is reached",
         _ => "The turn has failed",
     };
-    Some(Found::new(NeedKind::TurnFailed, what, message))
+    Some(Need::new(NeedKind::TurnFailed, what, message))
 }
 
-fn ended(model: &Model) -> Option<Found> {
+fn ended(model: &Model) -> Option<Need> {
     let exit = model.session.agent.exit.as_deref().unwrap_or_default();
     let why = match exit {
         "" => after_end(model).to_owned(),
         exit => format!("{exit}; {}", after_end(model)),
     };
-    waits_for_enter(model).then(|| Found::new(NeedKind::AgentEnded, "The agent has ended", why))
+    waits_for_enter(model).then(|| Need::new(NeedKind::AgentEnded, "The agent has ended", why))
 }
 
 /// A client that takes no more prompts because its window is full, unless a reboot goes ahead by itself.
-fn refused(model: &Model) -> Option<Found> {
+fn refused(model: &Model) -> Option<Need> {
     let attempt = model.reboot.attempt.as_ref();
     let decided = |one: &Attempt| one.approved.is_some() || model.reboot.mode == RebootMode::Auto;
     let waits = is_window_full(model) && !attempt.is_some_and(decided);
     let what = "The window is full: the client takes no more prompts";
-    waits.then(|| Found::new(NeedKind::ContextRefused, what, ""))
+    waits.then(|| Need::new(NeedKind::ContextRefused, what, ""))
 }
 
 fn is_window_full(model: &Model) -> bool {
     model.session.agent.state == AgentState::Limit && model.session.agent.window_full
 }
 
-fn suspended(model: &Model) -> Option<Found> {
+fn suspended(model: &Model) -> Option<Need> {
     let waits = model.session.agent.suspended.is_some();
     let why = "any key in its pane continues it";
-    waits.then(|| Found::new(NeedKind::Suspended, "The agent is suspended", why))
+    waits.then(|| Need::new(NeedKind::Suspended, "The agent is suspended", why))
 }

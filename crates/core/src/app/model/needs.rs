@@ -25,11 +25,31 @@ pub struct Need {
     pub tool: Option<String>,
     /// True if it is a permission that can be answered from afar.
     pub answerable: bool,
-    /// True if a person was called.
+    /// True if a person was called, and until it has its number, if they are to be: what they do themselves they know.
     pub called: bool,
 }
 
 impl Need {
+    /// Creates a need that calls for a person, and has no number and no beginning yet.
+    pub(in crate::app) fn new(
+        kind: NeedKind,
+        what: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: 0,
+            kind,
+            occasion: 0,
+            what: what.into(),
+            why: why.into(),
+            since: DateTime::UNIX_EPOCH,
+            until: None,
+            tool: None,
+            answerable: false,
+            called: true,
+        }
+    }
+
     /// Reports whether it is the need of this kind and occasion: a question may turn out to be about a permission.
     pub(super) fn is_of(&self, kind: NeedKind, occasion: u64) -> bool {
         let subject = |kind| match kind {

@@ -72,7 +72,8 @@ pub fn said(model: &mut Model, event: AgentEvent) {
                 save_iteration(model);
             }
             if source == StartSource::Compact {
-                compaction::seen(model, CompactionSign::Rebuilt);
+                let sign = CompactionSign::Rebuilt;
+                model.session.compaction_seen(sign).carry_out(model);
             }
         }
         AgentEvent::ToolStarted { call, .. } => model.draft.moments.tool_started(&call),
@@ -90,7 +91,8 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             automatic, ordered, ..
         } => compaction::announced(model, automatic, ordered),
         AgentEvent::Compacted { .. } => {
-            compaction::seen(model, CompactionSign::Finished);
+            let sign = CompactionSign::Finished;
+            model.session.compaction_seen(sign).carry_out(model);
             if model.session.learn_announced_limit() {
                 figures::on(model, FigureEvent::Moved);
             }
@@ -367,8 +369,8 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     // This comes before the figure, so that the figure's fall is explained.
     if model.session.transcript.whole {
-        let total = model.session.transcript.compactions;
-        compaction::seen(model, CompactionSign::Boundaries(total));
+        let sign = CompactionSign::Boundaries(model.session.transcript.compactions);
+        model.session.compaction_seen(sign).carry_out(model);
     }
     figures::on(model, FigureEvent::Transcribed(used));
     let said = model.draft.take_transcribed(signals, model.now);

@@ -18,6 +18,7 @@ use pitstop_agent::AgentEvent;
 use pitstop_base::keymap::Action;
 
 use crate::app::{
+    consequences::Consequences,
     draft::checkpoint::{self, SaveOrder},
     facts::is_quiet,
     model::{Model, session::Session},
@@ -44,8 +45,8 @@ pub(in crate::app) enum CompactionSign {
 }
 
 impl Session {
-    /// Takes in a sign of a compaction. Returns whether it shows one that was not counted.
-    fn compaction_seen(&mut self, sign: CompactionSign) -> bool {
+    /// Takes in a sign of a compaction, and counts that once.
+    pub(in crate::app) fn compaction_seen(&mut self, sign: CompactionSign) -> Consequences {
         let (before, turn) = (self.compactions.count(), u64::from(self.agent.turns));
         match sign {
             CompactionSign::Boundaries(total) => self.compactions.transcript(total, turn),
@@ -61,23 +62,15 @@ impl Session {
             self.guard.forget(Source::StatusLine);
             self.guard.forget(Source::Bridge);
         }
-        let is_new = self.compactions.count() > before;
-        // Where the fall itself showed it, the figure behind it is here already.
-        if is_new && self.compactions.awaits_fall.is_some() {
-            self.guard.note_compaction();
+        let mut follows = Consequences::default();
+        if self.compactions.count() > before {
+            // Where the fall itself showed it, the figure behind it is here already.
+            if self.compactions.awaits_fall.is_some() {
+                self.guard.note_compaction();
+            }
+            follows.info("the client has compacted its context");
         }
-        is_new
-    }
-}
-
-/// Takes in a sign of a compaction, and counts it once.
-pub(in crate::app) fn seen(model: &mut Model, sign: CompactionSign) {
-    let is_new = model.session.compaction_seen(sign);
-    if let Some(current) = model.lineage.current_mut() {
-        current.compactions = model.session.compactions.count();
-    }
-    if is_new {
-        model.info("the client has compacted its context");
+        follows
     }
 }
 

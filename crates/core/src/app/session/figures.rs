@@ -29,7 +29,7 @@ use crate::app::{
     facts::awaits_replaced_turn,
     model::{Model, session::Session},
     reboot::on_the_fly,
-    session::compaction::{self, CompactionSign},
+    session::compaction::CompactionSign,
 };
 
 /// Returns how the guard measures, by the user's settings.
@@ -177,12 +177,14 @@ pub(in crate::app) fn on(model: &mut Model, event: FigureEvent<'_>) {
         return;
     };
     if seen.fell {
-        compaction::seen(model, CompactionSign::Fell);
+        let seen = model.session.compaction_seen(CompactionSign::Fell);
+        seen.carry_out(model);
     }
     model.session.judge_client_limit();
     let used = model.used();
     if let Some(current) = model.lineage.current_mut() {
         current.tokens_at_birth = current.tokens_at_birth.or(used);
+        current.compactions = model.session.compactions.count();
     }
     model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));
     let (session, effects) = (&mut model.session, &mut model.scratch.effects);

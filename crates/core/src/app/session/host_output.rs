@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::NeedKind,
-    config::{ClipboardPolicy, Notifications},
+    config::{ClipboardPolicy, Notifications, UiConfig},
 };
 use pitstop_terminal::screen::{Progress, ScreenFact};
 
@@ -12,7 +12,7 @@ use crate::app::{
     consequences::Consequences,
     effect::Effect,
     facts::deciding_figure,
-    model::{AgentView, Focus, Model, session::Session},
+    model::{AgentView, Model, session::Session},
     session::turn::TurnEvent,
 };
 use pitstop_base::{clock::At, format::percent};
@@ -45,48 +45,33 @@ pub(in crate::app) fn title(model: &Model) -> String {
     format!("{}{mark}{project}{own}", figure.unwrap_or_default())
 }
 
-/// What decides about the agent's output besides its grid.
-pub(in crate::app) struct ScreenFacts {
-    wanted: Notifications,
-    /// True if a person was called to the agent's question already.
-    has_called: bool,
-    /// True if the agent may write the clipboard.
-    may_store: bool,
-    now: At,
-}
-
-impl ScreenFacts {
-    pub(in crate::app) fn of(model: &Model) -> Self {
-        let asks = |kind| matches!(kind, NeedKind::Permission | NeedKind::Question);
-        let mut needs = model.outside.needs().iter();
-        Self {
-            wanted: model.config.ui.notifications,
-            has_called: needs.any(|need| asks(need.kind) && need.called),
-            may_store: match model.config.ui.clipboard {
-                ClipboardPolicy::Allow => true,
-                ClipboardPolicy::Focused => {
-                    model.view.focus == Focus::Pane && model.view.overlay.is_none()
-                }
-                ClipboardPolicy::Deny => false,
-            },
-            now: model.now,
-        }
-    }
+/// Reports whether a person was called to the agent's question already.
+pub(in crate::app) fn has_called(model: &Model) -> bool {
+    let mut needs = model.outside.needs().iter();
+    needs.any(|need| matches!(need.kind, NeedKind::Permission | NeedKind::Question) && need.called)
 }
 
 impl Session {
-    /// Takes in something that the emulator saw and that is no cell. Returns what follows, and the end of a turn that it shows.
+    /// Takes in something that the emulator saw and that is no cell, while the pane is `focused` or not. Returns what follows, and the
+    /// end of a turn that it shows.
     pub(in crate::app) fn screen_seen(
         &mut self,
         fact: ScreenFact,
-        facts: &ScreenFacts,
+        ui: &UiConfig,
+        (has_called, focused, now): (bool, bool, At),
     ) -> (Consequences, Option<TurnEvent>) {
+        let wanted = ui.notifications;
         let follows = match fact {
             ScreenFact::Title(title) => return self.title_changed(title),
-            ScreenFact::Bell => self.called(None, facts),
-            ScreenFact::Notification { title, body } => self.called(Some((title, body)), facts),
-            ScreenFact::Progress(progress) => self.agent.progressed(progress, facts.wanted).into(),
-            ScreenFact::ClipboardStore(text) if facts.may_store => {
+            ScreenFact::Bell => self.called(None, wanted, has_called, now),
+            ScreenFact::Notification { title, body } => {
+                self.called(Some((title, body)), wanted, has_called, now)
+            }
+            ScreenFact::Progress(progress) => self.agent.progressed(progress, wanted).into(),
+            ScreenFact::ClipboardStore(text)
+                if ui.clipboard == ClipboardPolicy::Allow
+                    || focused && ui.clipboard == ClipboardPolicy::Focused =>
+            {
                 Some(Effect::StoreClipboard(text)).into()
             }
             ScreenFact::ClipboardStore(text) => {
@@ -100,18 +85,23 @@ impl Session {
     }
 
     /// Passes on the agent's bell or notification as this is wanted, unless a person was called to its question already.
-    fn called(&mut self, said: Option<(String, String)>, facts: &ScreenFacts) -> Consequences {
+    fn called(
+        &mut self,
+        said: Option<(String, String)>,
+        wanted: Notifications,
+        has_called: bool,
+        now: At,
+    ) -> Consequences {
         let mut follows = Consequences::default();
         if let Some((title, body)) = &said {
             let both = [title, body].into_iter().filter(|part| !part.is_empty());
             let text = both.cloned().collect::<Vec<_>>().join(": ");
             follows.info(format!("the agent says: {text}"));
         }
-        let (wanted, now) = (facts.wanted, facts.now);
         let recently = self
             .called_at
             .is_some_and(|last| now.since(last) < CALL_GAP);
-        if facts.has_called || wanted == Notifications::Off || recently {
+        if has_called || wanted == Notifications::Off || recently {
             return follows;
         }
         self.called_at = Some(now);
