@@ -29,12 +29,11 @@ pub use body::{
     TEST_NAME_LIMIT, TEST_NAMES_LIMIT, TestBody, is_tag,
 };
 pub use report::{
-    AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, ForecastReport,
-    HandoffCheck, HandoffReport, HeldReport, HistoryReport, IterationReport, IterationTokens,
-    KeyDecision, LastReboot, LinesReport, MissingFact, NeedKind, NeedReport, PermissionReport,
-    RebootReport, RunLine, RunPhase, RunReport, ScreenReport, SourcedItem, StatusLineReply,
-    StatusReport, ToolReply, TurnsLeft, UnfoundedLine, UsageAction, UsageActionKind, UsageQuery,
-    UsageReply,
+    AgentReport, BridgeReport, CacheReport, ClientLimitReport, ContextReport, HandoffCheck,
+    HandoffReport, HeldReport, HistoryReport, IterationReport, IterationTokens, KeyDecision,
+    LastReboot, LinesReport, MissingFact, NeedKind, NeedReport, PermissionReport, RebootReport,
+    RunLine, RunPhase, RunReport, ScreenReport, SourcedItem, StatusLineReply, StatusReport,
+    ToolReply, UnfoundedLine, UsageAction, UsageActionKind, UsageQuery, UsageReply,
 };
 
 pub use field::FieldError;
@@ -44,7 +43,7 @@ pub use super::{
     events::{ApiEvent, ApiEventKind},
     metrics::MetricsReport,
 };
-pub use crate::guard::ForecastUnit;
+pub use crate::guard::{ForecastReport, ForecastUnit, TurnsLeft};
 use crate::lineage::Way;
 use pitstop_agent::bridge;
 

@@ -23,19 +23,7 @@ const COUNTED_SINGLY: u32 = 20;
 /// Returns the forecast as scripts read it; `None` without a figure.
 #[must_use]
 pub fn report(model: &Model) -> Option<ForecastReport> {
-    let outlook = model.session.guard.outlook(model.now)?;
-    Some(ForecastReport {
-        unit: outlook.unit(),
-        growth_per_minute: outlook.per_minute.map(|tokens| tokens.0),
-        growth_per_call: outlook.per_call.map(|tokens| tokens.0),
-        growth_per_turn: outlook.per_turn.map(|growth| growth.median.0),
-        minutes_left: outlook.minutes_left,
-        calls_left: outlook.calls_left,
-        turns_left: outlook.turns_left.map(|turns| TurnsLeft {
-            least: *turns.start(),
-            most: *turns.end(),
-        }),
-    })
+    model.session.guard.forecast_report(model.now)
 }
 
 /// Returns the whole forecast in words: growth, what is left, and the tool calls beside minutes.

@@ -9,7 +9,7 @@
 //!   where the client itself acts ───────────────────────┘
 //! ```
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -187,22 +187,33 @@ pub struct Crossing {
     pub figure: Figure,
 }
 
-/// The growth of the window, and the work that is left before the compact line at that growth. A figure that is not known yet,
-/// or does not grow, is left out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlook {
-    /// The growth per minute of work.
-    pub per_minute: Option<Tokens>,
-    /// The growth per tool call of the main conversation.
-    pub per_call: Option<Tokens>,
-    /// The growth per turn.
-    pub per_turn: Option<Growth>,
-    /// The number of whole minutes of work left; `None` past the line, where there is nothing to count down.
+/// The growth of the context window, and the work that is left before the compact line at that growth, as part of a
+/// [`ContextReport`](crate::api::wire::ContextReport). An unknown figure is `null`, and so is the work left past the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForecastReport {
+    /// The fitting unit, in which the screen shows the work that is left.
+    pub unit: Option<ForecastUnit>,
+    /// The number of tokens that a minute of the agent's work adds.
+    pub growth_per_minute: Option<u64>,
+    /// The number of tokens that a tool call adds.
+    pub growth_per_call: Option<u64>,
+    /// The number of tokens that a turn adds: the median of the last turns.
+    pub growth_per_turn: Option<u64>,
+    /// The number of minutes of work that are left.
     pub minutes_left: Option<u32>,
-    /// The number of whole tool calls left; `None` past the line.
+    /// The number of tool calls that are left.
     pub calls_left: Option<u32>,
-    /// The number of turns left, where several fit.
-    pub turns_left: Option<RangeInclusive<u32>>,
+    /// The number of turns that are left, where several fit.
+    pub turns_left: Option<TurnsLeft>,
+}
+
+/// The number of turns that are left, as part of a [`ForecastReport`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnsLeft {
+    /// The number of turns if they grow as the larger ones of the last turns did.
+    pub least: u32,
+    /// The number of turns if they grow as the smaller ones did.
+    pub most: u32,
 }
 
 /// The unit in which the rest of the window is counted.
@@ -215,17 +226,6 @@ pub enum ForecastUnit {
     Minutes,
     /// The rest is counted in tool calls, because too little work time is known yet.
     Calls,
-}
-
-impl Outlook {
-    /// Returns the unit that fits; `None` while nothing is known.
-    pub fn unit(&self) -> Option<ForecastUnit> {
-        let turns = self.turns_left.as_ref().map(|_| ForecastUnit::Turns);
-        let minutes = self.minutes_left.map(|_| ForecastUnit::Minutes);
-        turns
-            .or(minutes)
-            .or_else(|| self.calls_left.map(|_| ForecastUnit::Calls))
-    }
 }
 
 /// The observer of the context window over successive iterations.
@@ -472,19 +472,29 @@ impl Guard {
     }
 
     /// Returns the growth of the window and the work left before the compact line; `None` without a figure.
-    pub fn outlook(&self, at: At) -> Option<Outlook> {
+    pub fn forecast_report(&self, at: At) -> Option<ForecastReport> {
         let figure = self.figure(at)?;
         let (used, line) = (figure.used, figure.lines.at(Threshold::Compact));
         let left = Tokens(line.0.saturating_sub(used.0));
         let rate = self.pace.rate();
         let before_line = rate.filter(|_| left.0 > 0);
-        Some(Outlook {
-            per_minute: rate.and_then(|rate| rate.per_minute()),
-            per_call: rate.and_then(|rate| rate.per_call()),
-            per_turn: self.forecast.growth(),
-            minutes_left: before_line.and_then(|rate| rate.minutes_for(left)),
-            calls_left: before_line.and_then(|rate| rate.calls_for(left)),
-            turns_left: self.forecast.several_turns_left(used, line),
+        let turns_left = self.forecast.several_turns_left(used, line);
+        let minutes_left = before_line.and_then(|rate| rate.minutes_for(left));
+        let calls_left = before_line.and_then(|rate| rate.calls_for(left));
+        let minutes = minutes_left.map(|_| ForecastUnit::Minutes);
+        let calls = calls_left.map(|_| ForecastUnit::Calls);
+        let turns = turns_left.as_ref().map(|_| ForecastUnit::Turns);
+        Some(ForecastReport {
+            unit: turns.or(minutes).or(calls),
+            growth_per_minute: rate.and_then(|rate| rate.per_minute()).map(|one| one.0),
+            growth_per_call: rate.and_then(|rate| rate.per_call()).map(|one| one.0),
+            growth_per_turn: self.forecast.growth().map(|growth| growth.median.0),
+            minutes_left,
+            calls_left,
+            turns_left: turns_left.map(|turns| TurnsLeft {
+                least: *turns.start(),
+                most: *turns.end(),
+            }),
         })
     }
 }
@@ -703,13 +713,11 @@ mod tests {
             guard.observe(said(StatusLine, 108_400 + turn * 4_000, turn));
             guard.begin_turn();
         }
-        let outlook = guard.outlook(at(6)).expect("growth is known");
-        assert_eq!(
-            outlook.per_turn.map(|growth| growth.median),
-            Some(Tokens(4_000))
-        );
-        assert_eq!(outlook.turns_left, Some(7..=7));
-        assert_eq!(outlook.unit(), Some(ForecastUnit::Turns));
+        let outlook = guard.forecast_report(at(6)).expect("growth is known");
+        assert_eq!(outlook.growth_per_turn, Some(4_000));
+        let turns = TurnsLeft { least: 7, most: 7 };
+        assert_eq!(outlook.turns_left, Some(turns));
+        assert_eq!(outlook.unit, Some(ForecastUnit::Turns));
         assert_eq!(guard.forecast().base(), Some(Tokens(108_400)));
     }
 
@@ -729,18 +737,18 @@ mod tests {
     fn one_long_turn_is_counted_in_minutes_and_calls() {
         let mut guard = guard();
         long_turn(&mut guard, (0, 20_000), 100, 1_000);
-        let outlook = guard.outlook(at(1_000)).expect("a figure");
+        let outlook = guard.forecast_report(at(1_000)).expect("a figure");
         assert_eq!(
-            (outlook.per_minute, outlook.per_call),
-            (Some(Tokens(6_000)), Some(Tokens(1_000)))
+            (outlook.growth_per_minute, outlook.growth_per_call),
+            (Some(6_000), Some(1_000))
         );
         // 119 000 in use, the compact line at 153 000.
         assert_eq!(
             (outlook.minutes_left, outlook.calls_left),
             (Some(5), Some(34))
         );
-        assert_eq!((outlook.turns_left.clone(), outlook.per_turn), (None, None));
-        assert_eq!(outlook.unit(), Some(ForecastUnit::Minutes));
+        assert_eq!((outlook.turns_left, outlook.growth_per_turn), (None, None));
+        assert_eq!(outlook.unit, Some(ForecastUnit::Minutes));
     }
 
     #[test]
@@ -749,12 +757,17 @@ mod tests {
         for turn in 0..4 {
             long_turn(&mut guard, (turn * 100, 20_000 + turn * 2_000), 2, 1_000);
         }
-        let unit = |guard: &Guard, second| guard.outlook(at(second)).and_then(|one| one.unit());
+        let unit =
+            |guard: &Guard, second| guard.forecast_report(at(second)).and_then(|one| one.unit);
         assert_eq!(unit(&guard, 400), Some(ForecastUnit::Turns));
         long_turn(&mut guard, (4_000, 28_000), 60, 1_000);
         assert_eq!(unit(&guard, 4_600), Some(ForecastUnit::Minutes));
         // Idle for a night: what is left is work, not time.
-        let left = |second| guard.outlook(at(second)).and_then(|one| one.minutes_left);
+        let left = |second| {
+            guard
+                .forecast_report(at(second))
+                .and_then(|one| one.minutes_left)
+        };
         assert_eq!((left(4_600), left(40_000)), (Some(11), Some(11)));
     }
 
@@ -763,30 +776,32 @@ mod tests {
         let mut guard = guard();
         long_turn(&mut guard, (0, 20_000), 100, 1_000);
         let none = |guard: &Guard, second| {
-            let outlook = guard.outlook(at(second)).expect("a figure");
-            outlook.per_minute.is_none() && outlook.per_call.is_none() && outlook.unit().is_none()
+            let outlook = guard.forecast_report(at(second)).expect("a figure");
+            outlook.growth_per_minute.is_none()
+                && outlook.growth_per_call.is_none()
+                && outlook.unit.is_none()
         };
         let mut fresh = guard.clone();
         fresh.start_iteration();
-        assert_eq!(fresh.outlook(at(1_000)), None);
+        assert_eq!(fresh.forecast_report(at(1_000)), None);
         long_turn(&mut fresh, (1_000, 20_000), 5, 9_000);
         assert!(none(&fresh, 1_050));
         guard.start_replaced();
         long_turn(&mut guard, (1_000, 21_000), 5, 9_000);
         assert!(none(&guard, 1_050));
         long_turn(&mut guard, (1_050, 66_000), 6, 500);
-        let outlook = guard.outlook(at(1_110)).expect("a figure");
-        assert!(outlook.per_minute.is_some());
+        let outlook = guard.forecast_report(at(1_110)).expect("a figure");
+        assert!(outlook.growth_per_minute.is_some());
     }
 
     #[test]
     fn past_the_compact_line_nothing_is_left() {
         let mut guard = guard();
         long_turn(&mut guard, (0, 100_000), 60, 1_000);
-        let outlook = guard.outlook(at(600)).expect("a figure");
+        let outlook = guard.forecast_report(at(600)).expect("a figure");
         assert_eq!((outlook.minutes_left, outlook.calls_left), (None, None));
-        assert_eq!((outlook.unit(), outlook.turns_left.clone()), (None, None));
-        assert_eq!(outlook.per_minute, Some(Tokens(6_000)));
+        assert_eq!((outlook.unit, outlook.turns_left), (None, None));
+        assert_eq!(outlook.growth_per_minute, Some(6_000));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{AgentState, AgentTools, TodoList};
-use crate::{guard::ForecastUnit, lineage::TrimRecord};
+use crate::{guard::ForecastReport, lineage::TrimRecord};
 use pitstop_agent::{AgentKind, bridge::Category};
 use pitstop_handoff::summary::SummaryMade;
 
@@ -353,35 +353,6 @@ pub struct ContextReport {
     pub client_limit: Option<ClientLimitReport>,
     /// The growth of the window, and the work that is left.
     pub forecast: Option<ForecastReport>,
-}
-
-/// The growth of the context window, and the work that is left before the compact line at that growth, as part of a
-/// [`ContextReport`]. An unknown figure is `null`, and so is the work left past the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForecastReport {
-    /// The fitting unit, in which the screen shows the work that is left.
-    pub unit: Option<ForecastUnit>,
-    /// The number of tokens that a minute of the agent's work adds.
-    pub growth_per_minute: Option<u64>,
-    /// The number of tokens that a tool call adds.
-    pub growth_per_call: Option<u64>,
-    /// The number of tokens that a turn adds: the median of the last turns.
-    pub growth_per_turn: Option<u64>,
-    /// The number of minutes of work that are left.
-    pub minutes_left: Option<u32>,
-    /// The number of tool calls that are left.
-    pub calls_left: Option<u32>,
-    /// The number of turns that are left, where several fit.
-    pub turns_left: Option<TurnsLeft>,
-}
-
-/// The number of turns that are left, as part of a [`ForecastReport`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TurnsLeft {
-    /// The number of turns if they grow as the larger ones of the last turns did.
-    pub least: u32,
-    /// The number of turns if they grow as the smaller ones did.
-    pub most: u32,
 }
 
 /// A tool's answer to the agent: the answer to `POST /tools/{tool}`.
