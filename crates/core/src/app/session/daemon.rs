@@ -92,26 +92,30 @@ impl DaemonState {
     /// quitting with a code. Returns the end unless it is held.
     pub(in crate::app) fn hold(
         &mut self,
-        end: Held,
+        (exit, was_ending): (Exit, bool),
         quitting: Option<i32>,
-    ) -> (Consequences, Option<Held>) {
+        epoch: u64,
+    ) -> (Consequences, Option<(Exit, bool)>) {
         let mut follows = Consequences::default();
         if self.sessions.is_empty() {
-            return (follows, Some(end));
+            return (follows, Some((exit, was_ending)));
         }
-        if !end.was_ending && quitting.is_none() && end.exit == Exit::Code(0) {
+        if !was_ending && quitting.is_none() && exit == Exit::Code(0) {
             self.goes_on = true;
             follows
                 .info("the session goes on in Claude Code's background: `claude agents` shows it");
-            return (follows, Some(end));
+            return (follows, Some((exit, was_ending)));
         }
         let is_urgent = quitting.is_some_and(|code| code != 0);
         let limit = if is_urgent { URGENT } else { LIMIT };
-        let timer = TimerId::MovedEnd(end.epoch);
-        self.held = Some(end);
+        self.held = Some(Held {
+            exit,
+            was_ending,
+            epoch,
+        });
         let sessions = self.sessions.clone();
         follows.emit(Effect::EndMoved { sessions, limit });
-        follows.emit(Effect::SetTimer(timer, limit + ABOVE));
+        follows.emit(Effect::SetTimer(TimerId::MovedEnd(epoch), limit + ABOVE));
         (follows, None)
     }
 }

@@ -11,15 +11,11 @@ use pitstop_transcript::SessionId;
 
 use crate::app::{
     autopilot,
-    consequences::Consequences,
     draft::{carried, handoff, record::save_iteration},
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{
-        AgentView, Model, Overlay, attempt::AttemptEvent, daemon::Held, session::Session,
-        unsent::OnDisk,
-    },
+    model::{AgentView, Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
@@ -78,22 +74,24 @@ pub enum ProcessEnd {
 
 /// Handles the end of the agent's process, and closes what belonged to an agent that is gone.
 pub fn ended(model: &mut Model, end: ProcessEnd) {
-    let held = match end {
+    let ended = match end {
         ProcessEnd::Exited(iteration, exit) => {
-            if !model.session.is_awaited_from(iteration) {
+            let agent = &model.session.agent;
+            let is_over = agent.state == AgentState::Exited || agent.daemon.is_ending();
+            if is_over || iteration != model.session.pane() {
                 return;
             }
+            model.session.agent.process = None;
             let was_ending = model.reboot.process_ended();
+            // An order that the process took and did not answer gets no answer any more.
+            let taken_back = model.session.orders.agent_gone();
+            model.scratch.effects.extend(taken_back);
             let quitting = model.outside.quitting().map(|quitting| quitting.code);
             let epoch = model.next_epoch();
-            let held = Held {
-                exit,
-                was_ending,
-                epoch,
-            };
-            let (follows, held) = model.session.process_ended(held, quitting);
+            let daemon = &mut model.session.agent.daemon;
+            let (follows, end) = daemon.hold((exit, was_ending), quitting, epoch);
             follows.carry_out(model);
-            held
+            end
         }
         ProcessEnd::Moved(holds, left) => {
             let held = model.session.agent.daemon.held.take();
@@ -109,13 +107,10 @@ pub fn ended(model: &mut Model, end: ProcessEnd) {
                 let quits = model.outside.quitting().is_some();
                 model.outside.leave_running(quits.then_some(left));
             }
-            held
+            held.map(|held| (held.exit, held.was_ending))
         }
     };
-    let Some(Held {
-        exit, was_ending, ..
-    }) = held
-    else {
+    let Some((exit, was_ending)) = ended else {
         return;
     };
     // What a person has typed goes into the prompt box of the agent that resumes its session. What was typed to end the agent is no
@@ -165,25 +160,6 @@ fn reason_of(model: &Model, exit: &Exit, rebooting: bool) -> EndReason {
         None if rebooting => end_reason(model),
         None if *exit == Exit::Code(0) => EndReason::Natural,
         None => EndReason::Crash,
-    }
-}
-
-impl Session {
-    /// Reports whether the end of the process in the pane of this iteration is news.
-    fn is_awaited_from(&self, iteration: IterationId) -> bool {
-        let agent = &self.agent;
-        let is_over = agent.state == AgentState::Exited || agent.daemon.is_ending();
-        iteration == self.pane() && !is_over
-    }
-
-    /// Takes in the end of the process in the pane. Returns it with what follows, unless it is held until the daemon has ended the
-    /// session.
-    fn process_ended(&mut self, end: Held, quitting: Option<i32>) -> (Consequences, Option<Held>) {
-        self.agent.process = None;
-        // An order that the process took and did not answer gets no answer any more.
-        let taken_back = Consequences::from(self.orders.agent_gone());
-        let (held, end) = self.agent.daemon.hold(end, quitting);
-        (taken_back.then(held), end)
     }
 }
 
