@@ -143,8 +143,6 @@ async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
 pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry) -> Vec<Effect> {
     let marker = marker_in_transcript(plan, entry);
     let evidence = Evidence {
-        old_agent_alive: false,
-        new_agent_alive: false,
         old_resumable: entry.old_session.is_some_and(|old| plan.can_resume(old)),
         marker,
     };

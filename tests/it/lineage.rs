@@ -83,8 +83,6 @@ fn entry(run: &RunId, step: Step) -> JournalEntry {
         nonce: "n0nce".to_owned(),
         handoff: "# Handoff \u{1f600}\n".repeat(1_000),
         trim: None,
-        old_agent: None,
-        new_agent: None,
         cause: Cause::Key,
         at: at(5),
         outcome: None,

@@ -233,8 +233,6 @@ pub fn past(run: &RunId, iteration: &Iteration) -> PastSession {
         nonce: String::new(),
         handoff: text.to_owned(),
         trim: None,
-        old_agent: None,
-        new_agent: None,
         cause: Cause::Threshold,
         at: at(0).wall,
         outcome: None,

@@ -127,12 +127,6 @@ impl Attempt {
 
     fn entry(&self, run: &RunId, session: &Session, now: At) -> JournalEntry {
         let handoff = self.handoff.as_ref();
-        let process = session.agent.process.clone();
-        let (old_agent, new_agent) = if self.has_spawned() {
-            (None, process)
-        } else {
-            (process, None)
-        };
         JournalEntry {
             reboot_id: self.id,
             run: run.clone(),
@@ -144,8 +138,6 @@ impl Attempt {
             nonce: handoff.map_or_else(String::new, |one| one.marker.nonce.clone()),
             handoff: handoff.map_or_else(String::new, |one| one.text.clone()),
             trim: self.trim_record(),
-            old_agent,
-            new_agent,
             cause: self.cause,
             at: now.wall,
             outcome: self.failure.clone(),

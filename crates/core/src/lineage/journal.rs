@@ -24,7 +24,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::lineage::{Cause, IterationId, ProcessStamp, RunId, TrimRecord, Way, moment};
+use crate::lineage::{Cause, IterationId, RunId, TrimRecord, Way, moment};
 use pitstop_transcript::SessionId;
 
 pub use super::reboot::Step;
@@ -56,12 +56,6 @@ pub struct JournalEntry {
     /// The record of what a trim removes: as planned, and once the copy exists as it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<TrimRecord>,
-    /// The agent that ends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub old_agent: Option<ProcessStamp>,
-    /// The agent that begins, once it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new_agent: Option<ProcessStamp>,
     /// The cause of the reboot.
     pub cause: Cause,
     /// The time when this step was written.
@@ -88,10 +82,6 @@ pub enum Marker {
 /// The facts that a starting supervisor found out about an unfinished reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// True if the old agent still lives.
-    pub old_agent_alive: bool,
-    /// True if the new agent still lives.
-    pub new_agent_alive: bool,
     /// True if the old session has something to resume: the client keeps no transcript before the first prompt,
     /// and refuses to resume a session without one.
     pub old_resumable: bool,
@@ -122,15 +112,11 @@ pub enum Recovery {
     },
 }
 
-/// The decision, with the agents that must be ended first and the sentence to show the human.
+/// The decision, with the sentence to show the human.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The action to take.
     pub recovery: Recovery,
-    /// True if the old agent must be ended first.
-    pub end_old_agent: bool,
-    /// True if the new agent must be ended first.
-    pub end_new_agent: bool,
     /// One sentence: the step that the reboot was in, and the action taken.
     pub sentence: String,
 }
@@ -138,11 +124,7 @@ pub struct Plan {
 /// Decides what to do about `entry`, which was found unfinished, in the light of `evidence`.
 pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
     let recovery = decide(entry, evidence);
-    // A finished entry has no information about leftover agents; those are found by the record of agents and ended.
-    let unfinished = recovery != Recovery::Nothing;
     Plan {
-        end_old_agent: unfinished && evidence.old_agent_alive,
-        end_new_agent: unfinished && evidence.new_agent_alive,
         sentence: sentence(entry, &recovery),
         recovery,
     }
@@ -296,8 +278,6 @@ mod tests {
             nonce: "n0nce".to_owned(),
             handoff: "# Handoff".to_owned(),
             trim: None,
-            old_agent: None,
-            new_agent: None,
             cause: Cause::Key,
             at,
             outcome: None,
@@ -306,8 +286,6 @@ mod tests {
 
     fn evidence(marker: Marker) -> Evidence {
         Evidence {
-            old_agent_alive: false,
-            new_agent_alive: false,
             old_resumable: true,
             marker,
         }
@@ -457,23 +435,6 @@ mod tests {
     }
 
     #[test]
-    fn agents_that_outlived_the_supervisor_are_ended_first_unless_all_is_over() {
-        for step in Step::ALL {
-            let plan = recover(
-                &entry(*step),
-                Evidence {
-                    old_agent_alive: true,
-                    new_agent_alive: true,
-                    old_resumable: true,
-                    marker: Marker::NoTranscript,
-                },
-            );
-            assert_eq!(plan.end_old_agent, !step.is_final(), "{step}");
-            assert_eq!(plan.end_new_agent, !step.is_final(), "{step}");
-        }
-    }
-
-    #[test]
     fn the_sentence_names_where_it_was_and_what_is_done() {
         let plan = recover(&entry(Step::Waiting), evidence(Marker::NoTranscript));
         assert_eq!(
@@ -492,10 +453,6 @@ mod tests {
     fn an_entry_reads_back_as_it_was_written() {
         let mut entry = entry(Step::Verifying);
         entry.handoff = "\u{0}\u{1f600}\r\n\"".to_owned();
-        entry.old_agent = Some(ProcessStamp {
-            pid: 7,
-            start_time: "12".to_owned(),
-        });
         let text = serde_json::to_string(&entry).unwrap();
         assert_eq!(serde_json::from_str::<JournalEntry>(&text).unwrap(), entry);
         assert!(text.contains(r#""step":"verifying""#));

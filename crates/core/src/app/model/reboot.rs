@@ -770,15 +770,6 @@ impl Attempt {
         agent.is_some_and(|agent| matches!(agent.launch, Launch::Failed(_)))
     }
 
-    /// Reports whether the new agent's process runs, or has run.
-    pub(in crate::app) fn has_spawned(&self) -> bool {
-        let launch = match &self.phase {
-            Phase::RollingBack(launch) => Some(launch),
-            phase => phase.agent().map(|agent| &agent.launch),
-        };
-        matches!(launch, Some(Launch::Running | Launch::Failed(_)))
-    }
-
     /// Reports whether the proof of the new session has this state.
     fn has_proof(&self, proof: Proof) -> bool {
         let agent = self.phase.agent();

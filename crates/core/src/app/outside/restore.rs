@@ -51,8 +51,6 @@ pub fn begin(model: &mut Model, checkpoint: &Checkpoint, git: &GitState) {
         new_session: Some(model.session.id),
         nonce: handoff.marker.nonce.clone(),
         handoff: handoff.text.clone(),
-        old_agent: None,
-        new_agent: None,
         cause: Cause::Restore,
         at,
         outcome: None,

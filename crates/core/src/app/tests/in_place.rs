@@ -344,8 +344,6 @@ fn killed_at_each_step_its_handoff_is_there_once_or_not_at_all() {
         }
         for marker in [Told::Seen, Told::Absent, Told::NoTranscript, Told::Unknown] {
             let evidence = Evidence {
-                old_agent_alive: false,
-                new_agent_alive: false,
                 old_resumable: true,
                 marker,
             };

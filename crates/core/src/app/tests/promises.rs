@@ -695,8 +695,6 @@ impl World {
             Told::NoTranscript
         };
         let evidence = Evidence {
-            old_agent_alive: false,
-            new_agent_alive: false,
             old_resumable: entry
                 .old_session
                 .is_some_and(|old| self.spoken.contains(&old)),
