@@ -11,7 +11,7 @@ use std::{fmt, str::FromStr};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 pub use chord::{Chord, ChordError};
-pub use layout::{is_latin, latin_key};
+pub use layout::{chord_key, is_latin, latin_key};
 
 /// The trigger of an action: one chord by itself, or one after the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -12,6 +12,8 @@ use crossterm::event::{
     MouseButton, MouseEvent, MouseEventKind,
 };
 
+use pitstop_base::keymap::{chord_key, is_latin};
+
 use super::{Modes, MouseTracking};
 
 const ESC: u8 = 0x1b;
@@ -367,9 +369,12 @@ fn kitty_text(
     if flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) == 0 {
         return with_alt(modifiers, legacy_text(c, modifiers));
     }
-    // The number is that of the unshifted key. If the host did not report it, only letters can be unshifted.
-    let said = numbers.and_then(|numbers| numbers.split(':').next()?.parse().ok());
-    let own = said.and_then(char::from_u32).filter(char::is_ascii);
+    // The number is that of the unshifted key. If the host did not report it, only letters can be unshifted; if the base key
+    // is meant, this is its own number.
+    let mut said = numbers.into_iter().flat_map(|numbers| numbers.split(':'));
+    let mut number = |nth| char::from_u32(said.nth(nth)?.parse().ok()?);
+    let (own, base) = (number(0), number(1));
+    let own = own.filter(|own| is_latin(*own) && chord_key(*own, base) == *own);
     let unshifted = own.unwrap_or_else(|| lower(c));
     let upper = shifted(c, modifiers);
     let asked = flags & kitty::ALTERNATES != 0;

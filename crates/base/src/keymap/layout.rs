@@ -16,6 +16,18 @@ const LAYOUTS: [(&str, &str); 4] = [
     ("קראטוןםפשדגכעיחלךףזסבהנמצתץ", "ertyuiopasdfghjkl;zxcvbnm,."),
 ];
 
+/// The signs that layouts of these scripts have on the key of a letter: Greek, Hebrew (two), Bulgarian. No Latin layout in use has
+/// them there.
+const SIGNS: [(char, char); 4] = [(';', 'q'), ('/', 'q'), ('\'', 'w'), (',', 'q')];
+
+/// Returns the character that names the key of a chord: that of the base key, which the host terminal may report, in a layout of
+/// another script, and the key's own in a Latin one.
+pub fn chord_key(own: char, base: Option<char>) -> char {
+    let is_meant = |base: &char| !is_latin(own) || SIGNS.contains(&(own, *base));
+    let base = base.filter(is_meant).or_else(|| latin_key(own));
+    base.unwrap_or(own)
+}
+
 /// Reports whether a character is a letter of the Latin script, or a sign that layouts of all scripts have: those before
 /// Greek.
 pub const fn is_latin(c: char) -> bool {

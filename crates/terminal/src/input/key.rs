@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyEventState, KeyModifiers};
 
 use crate::keys::{FIRST_MEDIA, FIRST_MODIFIER, MEDIA, MODIFIER_BITS, MODIFIERS};
-use pitstop_base::keymap::{is_latin, latin_key};
+use pitstop_base::keymap::chord_key;
 
 pub(super) fn letter_key(letter: u8) -> Option<KeyCode> {
     Some(match letter {
@@ -131,23 +131,20 @@ fn kitty_key(numbers: &str, attached: Attached) -> Option<KeyEvent> {
         57358..=57454 => return named_key(number, attached),
         _ => KeyCode::Char(match char::from_u32(number)? {
             c if c.is_control() => return None,
-            // A chord has no letter that is not Latin: the physical key is meant.
-            c if chord
-                && !is_latin(c)
-                && let Some(base) = base.or_else(|| latin_key(c)) =>
-            {
-                if shift {
-                    base.to_ascii_uppercase()
-                } else {
-                    base
-                }
-            }
+            // In a layout of another script the physical key is meant.
+            c if chord && chord_key(c, base) != c => with_shift(chord_key(c, base), shift),
             // Keys are named by the character that they type, as legacy bytes do.
-            c if shift => shifted.unwrap_or_else(|| c.to_uppercase().next().unwrap_or(c)),
-            c => c,
+            c => shifted
+                .filter(|_| shift)
+                .unwrap_or_else(|| with_shift(c, shift)),
         }),
     };
     attached.event(code)
+}
+
+fn with_shift(c: char, shift: bool) -> char {
+    let upper = c.to_uppercase().next().filter(|_| shift);
+    upper.unwrap_or(c)
 }
 
 fn named_key(number: u32, attached: Attached) -> Option<KeyEvent> {

@@ -695,3 +695,5 @@ fn what_keys_encode_is_read_back_as_the_same_key() {
         }
     }
 }
+
+mod chords;
