@@ -20,6 +20,9 @@ pub(super) const LONG_PASTE: usize = 1_000;
 /// The least number of lines of one form that are taken for pasted.
 const ALIKE: usize = 8;
 
+/// The number of equal lines in a paragraph that no person writes.
+const REPEATED: usize = 3;
+
 /// The number of blanks by which a line below pasted code is indented if it belongs to it.
 const INDENT: usize = 4;
 
@@ -151,7 +154,10 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
             one.0 = Kind::Pasted;
         }
     }
-    mark_alike(paragraph);
+    mark_alike(paragraph, ALIKE, form_of);
+    // What a program says of many things, and what it says again, in words alone.
+    mark_alike(paragraph, 2 * ALIKE, template_of);
+    mark_alike(paragraph, REPEATED, |line| Some(line.trim().to_owned()));
     // The paragraph may belong to a text of several paragraphs within code.
     let within = |line: &str| indent_of(line) >= margin + INDENT && !is_said_item(line);
     for one in paragraph.iter_mut().take_while(|one| within(one.1)) {
@@ -186,14 +192,14 @@ fn mark_pasted(paragraph: &mut [(Kind, &str)], margin: usize, behind_paste: bool
     }
 }
 
-/// Marks the lines that have their form in common with many others: the rows of a table, and the lines of a program that says the
+/// Marks the lines that have their form in common with so many others: the rows of a table, and the lines of a program that says the
 /// same of many things.
-fn mark_alike(paragraph: &mut [(Kind, &str)]) {
+fn mark_alike(paragraph: &mut [(Kind, &str)], least: usize, form_of: fn(&str) -> Option<String>) {
     let mut forms: HashMap<String, usize> = HashMap::new();
     for form in paragraph.iter().filter_map(|one| form_of(one.1)) {
         *forms.entry(form).or_default() += 1;
     }
-    forms.retain(|_, lines| *lines >= ALIKE);
+    forms.retain(|_, lines| *lines >= least);
     for one in paragraph.iter_mut().filter(|_| !forms.is_empty()) {
         if form_of(one.1).is_some_and(|form| forms.contains_key(&form)) {
             one.0 = Kind::Pasted;
@@ -214,7 +220,7 @@ fn form_of(line: &str) -> Option<String> {
     }
     if word
         .chars()
-        .all(|c| c.is_alphabetic() || ",.:!?'’".contains(c))
+        .all(|c| c.is_alphabetic() || !c.is_ascii() || ",.:!?'".contains(c))
     {
         let names = line.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | '_'));
         return names.then(|| word.to_owned());
@@ -227,6 +233,15 @@ fn form_of(line: &str) -> Option<String> {
     let mut kinds: Vec<char> = kinds.collect();
     kinds.dedup();
     Some(kinds.into_iter().collect())
+}
+
+/// Returns the first word, the last one and the number of words of a line that has more than these two.
+fn template_of(line: &str) -> Option<String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [first, _, .., last] = words[..] else {
+        return None;
+    };
+    Some(format!("{first} {last} {}", words.len()))
 }
 
 /// Reports whether a line is `key: value` of one word each.
@@ -253,17 +268,32 @@ fn is_said_item(line: &str) -> bool {
     is_item(line) && !line.trim_start().starts_with(['*', '#'])
 }
 
-/// The lines that programs print: what they begin with, levels of logs, exceptions, frames of a stack.
+/// The lines that programs print: what they begin with, levels of logs, exceptions, frames of a stack; what the runners of tests
+/// print around a failure and at their end; and what git, make and the builders of images and packages say.
 #[rustfmt::skip]
-const PRINTED: [&str; 6] = [
-    r"^(?i)(?:[●✓✕✗×|]|error[:\[]|\[(?:error\]|warn|info\]|debug\])|(?:warning|info|debug|fatal|panic|caused by|= note|= help):)",
-    r#"^(?i)(?:thread '|traceback|goroutine |npm (?:err!|warn)|file "|e   |(?:-->|\$|>|@@|diff --git) |[+]{3}|---|/[/*]|\*/|"""|'''|<!--|</|#(?:!|include|\[)|import \{)"#,
+const PRINTED: [&str; 16] = [
+    r"^(?i)(?:[●✓✔✕✖✗✘×❯⎯|]|error[:\[]|\[(?:error\]|warn|info\]|debug\])|(?:warning|info|debug|fatal|panic|caused by|= note|= help):)",
+    r#"^(?i)(?:thread '|traceback|goroutine |npm (?:err!|warn)|file "|e   |(?:-->|==>|\$|>|@@|diff --git) |[+]{3}|---|===|/[/*]|\*/|"""|'''|<!--|</|#(?:!|include|\[)|import \{)"#,
     r"^at .*(?:\(.*:|:.*\()",
     r"^[\[\]:()|]*(?:INFO|DEBUG|WARN|ERROR|TRACE|FATAL)[\[\]:()|]*(?:\s|$)",
     // A row of a table.
     r"\S {3,}\S+(?: \S+)* {3,}\S",
     // `ValueError: must be positive`
-    r"^(?:[!-~]+Error|[!-~]*Exception):(?:\s|$)",
+    r"^(?:[!-~]+Error(?: \[\w+\])?|[!-~]*Exception):(?:\s|$)",
+    // `FAIL src/a.test.ts`, `FAILED (failures=1)`, `Failed a.B [3 ms]`
+    r"^(?:PASS|FAIL|FAILED|FAILURES!?)(?:$|: \S+ \(|\s+\S*[/.:(])|^(?:Passed|Failed) \S+ \[.*s\]$",
+    // `Tests:  1 failed, 3 total`, `Tests run: 3, Failures: 1`, `3 tests, 1 failure`
+    r"^(?:Tests|Test Suites|Test Files|Snapshots)(?: run)?:?\s+\d+(?:, [A-Z]| (?:failed|passed|skipped|todo|total))",
+    r"^\d+ (?:passed|failed|examples?|tests?|runs?)(?:, \d+ (?:passed|failed|failures?|errors?|skipped|warnings?))+(?: in |,|$)",
+    r"^(?:Ran (?:\d+ tests?|all test suites)|Finished in [\d.]+ s|(?:Time:|Duration) {2,}\d|exit status \d+$|test result: |failures:$|Failed examples:$|note: run with )",
+    // `not ok 2 - adds`, `[ RUN      ] A.b`, `tests/test_a.py F [100%]`
+    r"^(?:not )?ok \d+ - |^# (?:tests|pass|fail) +\d+$|^\[[ A-Z=-]{10}\]|\[ *\d+%\]$",
+    r"^There (?:was|were) \d+ (?:failure|error)s?:$|^Failed asserting |^\d+\) (?:\S+::\S+$|.* › )|^\d+:\d+ +(?:error|warning) | at 0x[0-9a-f]+>$",
+    // The head of a comparison, and a line of its data.
+    r#"^(?:[-+] (?:Expected|Received|expected)(?:$| +[-+] )|[-+] +["'{].*[,{}]$)"#,
+    r#"^(?:On branch \S+$|Your branch is (?:up to date|ahead|behind) |Changes (?:not staged|to be committed)|\(use "git |(?:modified|new file|deleted|renamed): {2,}|no changes added )"#,
+    r"^(?:To \S+:\S+$|! \[|hint: |(?:g?make(?:\[\d+\])?|\w+: error|\w+: fatal error): |Plan: \d+ to add)",
+    r"^Step \d+/\d+ :|returned a non-zero code: \d+$",
 ];
 
 /// The lines of code or data, mostly by their ends: a sentence of a person does not end in a brace.
@@ -296,7 +326,8 @@ pub fn looks_printed(line: &str) -> bool {
         || !is_mostly_letters(plain)
 }
 
-/// Reports whether a line begins with a time of day, at the most behind a date, or with a place in a file: `src/a.rs:12:5: error`.
+/// Reports whether a line begins with a time of day, at the most behind a date, or with a place in a file: `src/a.rs:12:5: error`,
+/// or is one: `src/a.rs:12`.
 fn is_placed(line: &str) -> bool {
     let is_time = |word: &str| {
         let digits = word.matches(|c: char| c.is_ascii_digit()).count();
@@ -309,7 +340,8 @@ fn is_placed(line: &str) -> bool {
         parts.next().unwrap_or_default(),
     );
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    words.any(is_time) || is_file(path) && is_number && parts.next().is_some()
+    let is_all = parts.next().is_some() || !line.trim().contains(' ');
+    words.any(is_time) || is_file(path) && is_number && is_all
 }
 
 /// Reports whether a line is mostly letters and blanks, as prose is and a line of a log is not.
@@ -363,6 +395,59 @@ mod tests {
             let own = own_text(&prompt);
             assert_eq!(own, "Have a look:\n…\nIt is broken.", "{pasted}");
         }
+    }
+
+    #[test]
+    fn what_programs_say_of_failures_is_left_out_directly_below_a_typed_line() {
+        for pasted in [
+            " FAIL  src/sum.test.ts\n  ● Sum › adds\n\n    expect(received).toBe(expected) // Object.is equality\n\n    Expected: 3\n    Received: 4\n\n    \
+             > 11 |     expect(add(1)).toBe(3);\n         |                    ^\n\nTest Suites: 1 failed, 1 total\nTests:       1 failed, 1 total\n\
+             Snapshots:   0 total\nTime:        1.2 s\nRan all test suites.",
+            " FAIL  src/a.test.ts > adds\nAssertionError: expected 4 to be 3\n\n- Expected\n+ Received\n\n- 3\n+ 4\n\n ❯ src/a.test.ts:5:17\n\n Test Files  1 failed (1)",
+            "==== FAILURES ====\n____ test_add ____\n\n    def test_add():\n        # never change this\n>       assert add(1) == 4\nE       assert 3 == 4\n\n\
+             tests/test_a.py:5: AssertionError\n==== short test summary info ====\nFAILED tests/test_a.py::test_add - assert 3 == 4\n1 failed, 3 passed in 0.12s",
+            "=== RUN   TestAdd\n--- FAIL: TestAdd (0.00s)\n    add_test.go:10: must never be zero\nFAIL\nexit status 1\nFAIL\texample.com/pkg\t0.003s",
+            "failures:\n\n---- tests::adds stdout ----\nthread 'tests::adds' panicked at src/lib.rs:9:9:\nassertion `left == right` failed: must never differ\n  left: 3\n \
+             right: 4\n\n\nfailures:\n    tests::adds\n\ntest result: FAILED. 2 passed; 1 failed",
+            "There was 1 failure:\n\n1) Tests\\CartTest::testAdd\nFailed asserting that 4 matches expected 3.\n\n/app/tests/CartTest.php:12\n\nFAILURES!\n\
+             Tests: 3, Assertions: 5, Failures: 1.",
+            "[ RUN      ] CartTest.Adds\ncart_test.cc:12: Failure\nmust never differ\n[  FAILED  ] CartTest.Adds (0 ms)",
+            "  Failed CartTests.Adds [12 ms]\n  Error Message:\n   must never differ\n  Stack Trace:\n     at CartTests.Adds() in /p/CartTests.cs:line 9",
+            "not ok 2 - only adds\n  ---\n  expected: 3\n  ...\n1..2\n# tests 2\n# fail  1",
+            "On branch main\nYour branch is up to date with 'origin/main'.\n\nChanges not staged for commit:\n  (use \"git add <file>...\" to update)\n\
+             \tmodified:   src/a.rs\n\nno changes added to commit (use \"git add\")",
+            "To example.org:a/b.git\n ! [rejected]        main -> main\nerror: failed to push some refs\nhint: You must integrate the remote changes first.",
+            "make: *** No rule to make target 'never'.  Stop.\nmake[1]: Leaving directory '/p'\ncollect2: error: ld returned 1 exit status",
+            &"connecting to the database\nyou must never run this as root\nworker started\ngiving up\n".repeat(20),
+            &["Ada", "Bo", "Cy", "Di"].map(|one| format!("Fetching package {one} from the registry\n")).concat().repeat(4),
+        ] {
+            for (above, below) in [("\n", "\n"), ("\n\n", "\n\n")] {
+                let prompt = format!("Fix it, and never push.{above}{}{below}Then test it, please.", pasted.trim_end());
+                let own = own_text(&prompt);
+                let left: Vec<&str> = own.lines().filter(|line| !line.starts_with(['…', '['])).collect();
+                assert_eq!(left, ["Fix it, and never push.", "Then test it, please."], "{pasted}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_lines_of_a_person_are_no_paste_in_any_script() {
+        for prompt in [
+            "修复这个问题。\n不要动数据库。\n先写测试。\n然后更新文档。\n不要推送。\n完成后告诉我。\n保持简单。\n使用制表符。\n不要新依赖。",
+            "バグを直して。\nテストを先に。\n簡単に。\nプッシュしないで。\n文書も。\n一つずつ。\n質問して。\n終わったら教えて。",
+            "“Ask” comes first.\n“Never” stays.\n“Only” goes.\n“Must” stays.\n“Can” goes.\n“May” goes.\n“Will” stays.\n“Shall” goes.",
+            "«Да» — первое.\n«Нет» — второе.\n«Может» — третье.\n«Всё» — потом.\n«Так» — нет.\n«Тут» — да.\n«Там» — нет.\n«Уже» — да.",
+            "FAILED is printed twice, and never should be.\nTests fail on main: never skip them.\n3 tests fail.\nok 2 more things.\nYour branch is wrong.",
+            "Time: 5 minutes at most.\nFinished in a week, please.\n1) use std::env in a.rs\n2) never Foo::bar\nTests: 3 at least.",
+        ] {
+            assert_eq!(own_text(prompt), prompt);
+        }
+        let rules = "Users Orders Invoices Payments Carts Coupons Refunds Reviews Stores Taxes";
+        let rules = rules
+            .split(' ')
+            .map(|one| format!("{one} should never be changed by the importer."));
+        let rules = rules.collect::<Vec<_>>().join("\n");
+        assert_eq!(own_text(&rules), rules);
     }
 
     #[test]
