@@ -619,6 +619,46 @@ fn a_repository_with_booby_traps_fires_none() {
 }
 
 #[test]
+fn changes_within_submodules_are_told_and_no_trap_in_them_fires() {
+    const INNER: &str = "libs/in ner";
+    let (library, repo) = (Repo::new(), Repo::new());
+    library.write("a.rs", "1");
+    library.commit("one");
+    let from = library.path();
+    let from = from.to_str().unwrap();
+    for (place, name) in [(".", INNER), (INNER, "deep")] {
+        let allow = ["-c", "protocol.file.allow=always", "-C", place];
+        repo.git(&[&allow[..], &["submodule", "--quiet", "add", from, name]].concat());
+        repo.git(&["-C", place, "commit", "--quiet", "--message", "submodule"]);
+    }
+    repo.commit("both");
+    assert!(repo.facts().uncommitted_files().next().is_none());
+    repo.write("libs/in ner/a.rs", "2");
+    repo.write("libs/in ner/deep/new.rs", "3");
+    for (key, trap) in [("core.fsmonitor", "monitor"), ("filter.x.clean", "clean")] {
+        repo.git(&["-C", INNER, "config", key, &repo.trap(trap)]);
+    }
+    repo.write(format!("{INNER}/.gitattributes"), "* filter=x\n");
+    // Neither a link nor a path that leads out of the repository is followed.
+    std::os::unix::fs::symlink(from, repo.path().join("link")).unwrap();
+    library.write("a.rs", "2");
+    let more = format!("[submodule \"l\"]\n\tpath = link\n[submodule \"o\"]\n\tpath = {from}\n");
+    let listed = fs::read_to_string(repo.path().join(".gitmodules")).unwrap();
+    repo.write(".gitmodules", &format!("{listed}{more}"));
+    let facts = repo.facts();
+    assert_eq!(facts.modified, [".gitmodules", "libs/in ner/a.rs"]);
+    assert_eq!(
+        facts.created,
+        [
+            "link",
+            "libs/in ner/.gitattributes",
+            "libs/in ner/deep/new.rs"
+        ]
+    );
+    assert_eq!(repo.sprung(), [""; 0]);
+}
+
+#[test]
 fn a_missing_object_is_not_fetched() {
     let repo = Repo::new();
     repo.write("a.txt", "x");

@@ -9,7 +9,7 @@
 //! | clean filters, which `status` runs to compare content | each filter found in the config is set to nothing |
 //! | signature checks of `log` (`gpg.program`) | `log.showSignature` off |
 //! | fetching of missing objects (`core.sshCommand`, transports) | no lazy fetch, no protocol allowed |
-//! | submodules, whose own config applies inside | not entered |
+//! | submodules, whose own config applies inside | not entered by these queries, but queried each by itself |
 //! | `GIT_*` variables, a relative `PATH` | environment built from nothing, `git` found in absolute directories only |
 //!
 //! A file under a filter such as git-lfs may be listed as modified when only its time stamp changed; that is the cost.

@@ -4,6 +4,7 @@ use std::{
     collections::HashSet,
     ffi::{OsStr, OsString},
     os::unix::ffi::OsStrExt,
+    path::{Component, Path},
 };
 
 use chrono::DateTime;
@@ -67,6 +68,45 @@ pub(super) fn parse_status(printed: &[u8]) -> GitFacts {
     let created: HashSet<&String> = facts.created.iter().collect();
     facts.deleted.retain(|path| !created.contains(path));
     facts
+}
+
+/// Returns the places of submodules in a list of `key LF value NUL`, of which none may lead out of the work tree.
+pub(super) fn parse_submodules(printed: &[u8]) -> impl Iterator<Item = &Path> {
+    let entries = printed.split(|&byte| byte == 0);
+    let paths = entries.filter_map(|entry| {
+        let at = entry.iter().position(|&byte| byte == b'\n')?;
+        Some(Path::new(OsStr::from_bytes(&entry[at + 1..])))
+    });
+    let is_inside = |path: &&Path| {
+        let is_plain = |part| matches!(part, Component::Normal(_));
+        !path.as_os_str().is_empty() && path.components().all(is_plain)
+    };
+    paths.filter(is_inside)
+}
+
+impl GitFacts {
+    /// Adds the uncommitted changes within a submodule at this place.
+    pub(super) fn add_inside(&mut self, place: &str, inside: Self) {
+        let within = |path: String| format!("{place}/{path}");
+        let lists = [
+            (&mut self.modified, inside.modified),
+            (&mut self.created, inside.created),
+            (&mut self.deleted, inside.deleted),
+            (&mut self.conflicts, inside.conflicts),
+        ];
+        self.truncated |= inside.truncated;
+        for (list, more) in lists {
+            let room = FILES_CAP.saturating_sub(list.len());
+            self.truncated |= more.len() > room;
+            list.extend(more.into_iter().take(room).map(within));
+        }
+        let moved = inside.renamed.into_iter().map(|one| Renamed {
+            from: within(one.from),
+            to: within(one.to),
+        });
+        self.renamed.extend(moved);
+        self.renamed.truncate(FILES_CAP);
+    }
 }
 
 fn take_header(rest: &[u8], facts: &mut GitFacts) {

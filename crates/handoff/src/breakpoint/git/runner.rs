@@ -19,7 +19,7 @@ use tokio::{
 use super::{
     Changes, GitFacts, GitState, RunStart,
     directory::{logged_notes, operation_in, other_trees, work_tree_of},
-    parse::{filters_in, parse_diff, parse_id, parse_log, parse_status},
+    parse::{filters_in, parse_diff, parse_id, parse_log, parse_status, parse_submodules},
 };
 use pitstop_base::clean;
 
@@ -35,6 +35,9 @@ const COMPLAINT_CAP: usize = 16 * 1024;
 /// The most filters that are switched off one by one; a repository with more is not queried.
 const FILTERS_CAP: usize = 200;
 
+/// The most submodules that are queried; each takes some milliseconds.
+const SUBMODULES_CAP: usize = 32;
+
 /// The id of the empty tree, which git knows in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
@@ -44,7 +47,7 @@ pub async fn facts(dir: &Path, commits: usize, start: Option<&RunStart>) -> GitS
         return GitState::NoGit;
     };
     let mut runner = Runner {
-        program,
+        program: &program,
         dir,
         deadline: Instant::now() + TIME_LIMIT,
         filters: Vec::new(),
@@ -93,7 +96,7 @@ struct Printed {
 }
 
 struct Runner<'a> {
-    program: PathBuf,
+    program: &'a Path,
     dir: &'a Path,
     deadline: Instant,
     /// The names of the filters that the config defines.
@@ -106,21 +109,16 @@ impl Runner<'_> {
         commits: usize,
         start: Option<&RunStart>,
     ) -> Result<GitFacts, GitError> {
-        let config = self.run_git("config --list --name-only -z").await?;
-        self.filters = filters_in(&config.stdout);
-        if config.truncated || self.filters.len() > FILTERS_CAP {
-            return Err(GitError::Untamable);
-        }
-        let status = self
-            .run_git(
-                "status --porcelain=v2 --branch -z --untracked-files=all --ignore-submodules=dirty --no-ahead-behind",
-            )
+        let mut facts = self.query_status().await?;
+        let places = self
+            .run_git("rev-parse --show-cdup --absolute-git-dir")
             .await?;
-        let mut facts = parse_status(&status.stdout);
-        facts.truncated |= status.truncated;
-        let directory = self.run_git("rev-parse --absolute-git-dir").await?;
-        let directory = directory.stdout.trim_ascii_end();
+        let places = places.stdout.trim_ascii_end();
+        let up = places.iter().position(|&byte| byte == b'\n').unwrap_or(0);
+        let (up, directory) = (&places[..up], places[up..].trim_ascii_start());
         let directory = Path::new(OsStr::from_bytes(directory));
+        self.add_submodules(&self.dir.join(OsStr::from_bytes(up)), &mut facts)
+            .await;
         facts.operation = operation_in(directory);
         facts.work_tree = work_tree_of(directory);
         facts.other_trees = other_trees(directory);
@@ -141,6 +139,64 @@ impl Runner<'_> {
             facts.since_start = self.changes_since(start).await?;
         }
         Ok(facts)
+    }
+
+    /// Queries the state of the work tree, after the filters of its config are switched off.
+    async fn query_status(&mut self) -> Result<GitFacts, GitError> {
+        let config = self.run_git("config --list --name-only -z").await?;
+        self.filters = filters_in(&config.stdout);
+        if config.truncated || self.filters.len() > FILTERS_CAP {
+            return Err(GitError::Untamable);
+        }
+        let status = self
+            .run_git(
+                "status --porcelain=v2 --branch -z --untracked-files=all --ignore-submodules=dirty --no-ahead-behind",
+            )
+            .await?;
+        let mut facts = parse_status(&status.stdout);
+        facts.truncated |= status.truncated;
+        Ok(facts)
+    }
+
+    /// Adds the uncommitted changes within submodules, of which each is queried by itself and as carefully as the repository.
+    async fn add_submodules(&self, top: &Path, facts: &mut GitFacts) {
+        let Ok(real) = top.canonicalize() else { return };
+        let mut left = vec![PathBuf::new()];
+        let mut count = 0;
+        while let Some(place) = left.pop() {
+            let dir = top.join(&place);
+            // A link may lead elsewhere.
+            if !dir.canonicalize().is_ok_and(|dir| dir.starts_with(&real)) {
+                continue;
+            }
+            let mut inner = Runner {
+                dir: &dir,
+                filters: Vec::new(),
+                ..*self
+            };
+            if !place.as_os_str().is_empty() {
+                count += 1;
+                if count > SUBMODULES_CAP {
+                    facts.truncated = true;
+                    return;
+                }
+                match inner.query_status().await {
+                    Ok(inside) => {
+                        facts.add_inside(&clean::name(place.as_os_str().as_bytes()), inside)
+                    }
+                    Err(error) => tracing::warn!(%error, "a submodule gave no facts"),
+                }
+            }
+            if !dir.join(".gitmodules").is_file() {
+                continue;
+            }
+            let listed = r"config -z --file .gitmodules --get-regexp ^submodule\..*\.path$";
+            if let Ok(listed) = inner.run_git(listed).await {
+                let inside = parse_submodules(&listed.stdout).map(|path| place.join(path));
+                // One that is not checked out has no changes.
+                left.extend(inside.filter(|path| top.join(path).join(".git").exists()));
+            }
+        }
     }
 
     /// Returns the changes since the run began. Git refuses if that commit is not known: in another repository, or after pruning.
@@ -216,7 +272,7 @@ impl Runner<'_> {
         const SETTINGS: &str = "core.fsmonitor= core.hooksPath=/dev/null core.pager=cat core.sshCommand=false core.askPass=false \
             diff.external= diff.ignoreSubmodules=dirty log.showSignature=false protocol.allow=never \
             safe.bareRepository=explicit status.submoduleSummary=false";
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(self.program);
         command.args(["--no-pager", "--no-optional-locks"]);
         for setting in SETTINGS.split(' ') {
             command.args(["-c", setting]);
