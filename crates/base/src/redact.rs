@@ -52,7 +52,7 @@ const NESTED: usize = 16;
 const NAME_REACH: usize = 80;
 
 /// The last word of a name whose value is a secret; those of a password are in [`is_password_name`].
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 23] = [
     "key",
     "apikey",
     "token",
@@ -73,6 +73,9 @@ const NAMES: [&str; 20] = [
     "secretkey",
     "authtoken",
     "accesstoken",
+    "psk",
+    "bearer",
+    "creds",
 ];
 
 /// The endings of a name whose value is a password.
@@ -83,6 +86,11 @@ const PASSWORD_NAMES: [&str; 6] = [
     "passphrase",
     "pwd",
     "pass",
+];
+
+/// The words in front of `seed` in the name of a secret; a seed of random numbers or of a database is none.
+const SEEDS: [&str; 9] = [
+    "totp", "otp", "2fa", "mfa", "wallet", "master", "secret", "bip39", "key",
 ];
 
 /// The words that may follow the last word of a secret's name.
@@ -616,6 +624,9 @@ fn is_secret_name(name: &str) -> bool {
         return is_secret_name(before);
     }
     let lower = before.to_ascii_lowercase();
+    if last.eq_ignore_ascii_case("seed") {
+        return SEEDS.iter().any(|word| lower.ends_with(word));
+    }
     let is_open = lower.contains("public") || OPEN_KEYS.iter().any(|word| lower.ends_with(word));
     let word = tail.rsplit(['_', '-', '.']).next().unwrap_or_default();
     !is_open && (is_in(&NAMES, last) || is_in(&NAMES, word)) || is_password_name(word)

@@ -55,7 +55,7 @@ impl Set {
 pub(super) type Token = (&'static str, &'static str, Set, usize);
 
 /// All tokens. Of those that begin alike the longer prefix comes first, for its kind says more.
-pub(super) const TOKENS: [Token; 118] = [
+pub(super) const TOKENS: [Token; 151] = [
     ("sk-ant-", "Anthropic key", Url, 16),
     ("sk-proj-", "OpenAI key", Url, 20),
     ("sk-svcacct-", "OpenAI key", Url, 20),
@@ -174,6 +174,39 @@ pub(super) const TOKENS: [Token; 118] = [
     ("AstraCS:", "Astra token", Alnum, 20),
     ("cfut_", "Cloudflare token", Alnum, 40),
     ("cio", "crates.io token", Alnum, 32),
+    ("glimt-", "GitLab token", Url, 20),
+    ("gloas-", "GitLab secret", Url, 40),
+    ("glcbt-", "GitLab token", Url, 20),
+    ("glffct-", "GitLab token", Url, 20),
+    ("glsoat-", "GitLab token", Url, 20),
+    ("glrtr-", "GitLab token", Url, 20),
+    ("GR1348941", "GitLab token", Url, 20),
+    ("ABSK", "AWS key", Base64, 100),
+    ("lin_oauth_", "Linear token", Alnum, 32),
+    ("sk.eyJ", "Mapbox token", Dotted, 60),
+    ("eyJrIjoi", "Grafana key", Base64, 60),
+    ("EAAA", "Square token", Url, 60),
+    ("EAA", "Facebook token", Alnum, 100),
+    ("IGQV", "Instagram token", Url, 100),
+    ("dt0c01.", "Dynatrace token", Dotted, 80),
+    ("NRII-", "New Relic key", Url, 32),
+    ("pul-", "Pulumi token", Hex, 40),
+    ("xkeysib-", "Brevo key", Url, 60),
+    ("xsmtpsib-", "Brevo key", Url, 60),
+    ("vercel_blob_rw_", "Vercel token", Word, 30),
+    ("napi_", "Neon key", Alnum, 60),
+    ("pscale_oauth_", "PlanetScale token", Url, 32),
+    ("sk_", "ElevenLabs key", Hex, 48),
+    ("squ_", "Sonar token", Hex, 40),
+    ("sqp_", "Sonar token", Hex, 40),
+    ("sqa_", "Sonar token", Hex, 40),
+    ("AKCp", "Artifactory key", Alnum, 60),
+    ("cmVmdGtuO", "Artifactory token", Alnum, 50),
+    ("dp.sa.", "Doppler token", Alnum, 40),
+    ("dp.ct.", "Doppler token", Alnum, 40),
+    ("dp.scim.", "Doppler token", Alnum, 40),
+    ("ops_eyJ", "1Password token", Url, 100),
+    ("hvr.", "Vault token", Url, 24),
 ];
 
 /// A secret that is found by the text around it.
@@ -217,7 +250,7 @@ pub(super) const PARTS: [(&str, &str); 2] = [
 ];
 
 /// The shapes that need more than a prefix.
-pub(super) const PATTERNS: [Pattern; 31] = [
+pub(super) const PATTERNS: [Pattern; 38] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -500,5 +533,68 @@ pub(super) const PATTERNS: [Pattern; 31] = [
         is_secret: is_scrambled,
         example: "{\"kty\": \"OKP\", \"d\": \"§Zx8Kq1Wv7\"}",
         counter: "{\"d\": \"a day\"}",
+    },
+    Pattern {
+        kind: "Azure secret",
+        command: "",
+        mark: "Q~",
+        regex: r"(?:^|[^0-9A-Za-z_~.-])([0-9A-Za-z_~.]{3}[0-9]Q~[0-9A-Za-z_~.-]{31,34})",
+        is_secret: |_| true,
+        example: "the secret aB18Q~§z",
+        counter: "it ends in Q~",
+    },
+    Pattern {
+        kind: "Terraform token",
+        command: "",
+        mark: ".atlasv1.",
+        regex: r"\b([0-9A-Za-z]{14}\.atlasv1\.[0-9A-Za-z_-]{32,})",
+        is_secret: |_| true,
+        example: "a1B2c3D4e5F6g7.atlasv1.§§",
+        counter: "a.atlasv1.b",
+    },
+    Pattern {
+        kind: "Firebase key",
+        command: "",
+        mark: ":APA91",
+        regex: r"\b(AAAA[0-9A-Za-z_-]{7}:APA91[0-9A-Za-z_-]{30,})",
+        is_secret: |_| true,
+        example: "AAAAa1B2c3D:APA91§",
+        counter: "AAAA:APA91",
+    },
+    Pattern {
+        kind: "Airtable token",
+        command: "",
+        mark: "pat",
+        regex: r"\b(pat[0-9A-Za-z]{14}\.[0-9A-Za-z]{32,64})",
+        is_secret: |_| true,
+        example: "patA1b2C3d4E5f6G7.§§",
+        counter: "pathological.cases",
+    },
+    Pattern {
+        kind: "Resend key",
+        command: "",
+        mark: "re_",
+        regex: r"\b(re_[0-9A-Za-z]{8}_[0-9A-Za-z]{20,})",
+        is_secret: is_random,
+        example: "re_a1B2c3D4_§",
+        counter: "re_exports_areKeptInOneModuleAlone",
+    },
+    Pattern {
+        kind: SECRET,
+        command: "",
+        mark: "nemonic|phrase|wallet",
+        regex: r"(?i:mnemonic|(?:seed|recovery|backup|wallet)[ _-]?(?:phrase|words))[^0-9A-Za-z\n]{1,5}(?:is )?((?:[a-z]{3,8} ){11,23}[a-z]{3,8})",
+        is_secret: |_| true,
+        example: "mnemonic: 'tree lamp ocean rib salt moon cup fox gate hill ink jar'",
+        counter: "the seed phrase is what opens a wallet",
+    },
+    Pattern {
+        kind: "PIN",
+        command: "",
+        mark: "pin|Pin|PIN|code|Code|CODE|cvv|CVV|cvc|CVC",
+        regex: r"(?i:\b(?:[0-9a-z_]*(?:pin_?code|pass_?code)|(?:[a-z]+_)*(?:otp(?:_code)?|cvv|cvc|(?:sim|card|door|bank|user|login)_?pin))[^0-9A-Za-z\n]{1,4}(?:is )?)([0-9]{4,8})(?:[^0-9A-Za-z.]|$)",
+        is_secret: |_| true,
+        example: "pin_code: 471100",
+        counter: "pin_code: 0471a and the code 4711",
     },
 ];

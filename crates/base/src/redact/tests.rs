@@ -43,6 +43,42 @@ fn every_token_is_masked_and_what_is_shorter_or_of_one_letter_is_not() {
 }
 
 #[test]
+fn seeds_and_codes_that_open_something_are_masked_and_others_are_not() {
+    for secret in [
+        "TOTP_SEED=JBSWY3DPEHPK3PXP",
+        "wallet_seed: 9fA3kQ7zLm2Xw8Rt5Vb1",
+        "masterSeed = \"aB3dE5gH7jK9mN1pQ3sT\"",
+        "PIN_CODE=4711",
+        "\"pinCode\": \"047112\"",
+        "sim_pin: 4711",
+        "the passcode is 90210342",
+        "WIFI_PSK=correct7horse",
+        "DB_CREDS=Tr0ub4dor3x",
+        "recovery phrase: tree lamp ocean rib salt moon cup fox gate hill ink jar",
+    ] {
+        assert!(redact(secret).contains(MASK), "{secret}");
+    }
+    for open in [
+        "SEED=20261121",
+        "PROPTEST_RNG_SEED=20261121",
+        "RANDOM_SEED=0x9f3ab2c4d5e6f708",
+        "seed: 9f3ab2c4d5e6f7089f3ab2c4d5e6f7089f3ab2c4d5e6f7089f3ab2c4d5e6f708",
+        "DB_SEED=users.sql",
+        "LED_PIN=1337",
+        "pin: 1234",
+        "OTP 27.1234",
+        "exit_code: 1234",
+        "status code 4711",
+        "PAT=src/a.rs",
+        "HMAC=SHA256",
+        "the seed phrase is what opens a wallet, and nobody should have it in a file of the project",
+        "zip_code: 90210",
+    ] {
+        assert_eq!(redact(open), open);
+    }
+}
+
+#[test]
 fn a_token_behind_another_prefix_is_masked() {
     let token = format!("pypi-a-ghp_{}", Random(7).text(ALNUM, 36));
     assert!(redact(&token).ends_with(&format!("{MASK}GitHub token]")));
