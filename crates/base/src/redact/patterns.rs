@@ -472,7 +472,7 @@ pub(super) const PATTERNS: [Pattern; 38] = [
         kind: PASSWORD,
         command: "",
         mark: ":5432:|:5433:|:6432:|:*:",
-        regex: r#"\b[^\s:]+:(?:543[23]|6432|\*):[^\s:]+:[^\s:]+:([^\s:;`'"]{6,})"#,
+        regex: r#"\b[^\s:]+:(?:543[23]|6432|\*):[^\s:]+:[^\s:]+:([^\s:;`'"),]{6,})"#,
         is_secret: |value| looks_random(value, true),
         example: "db.example.org:5432:shop:ada:§",
         counter: "src/a.rs:5432:5:error:unused",

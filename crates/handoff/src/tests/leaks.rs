@@ -25,6 +25,28 @@ fn records(text: &str) -> Vec<(&'static str, Vec<Value>)> {
     let bash = |command: &str| calls("Bash", json!({ "command": command }));
     let edit =
         json!({ "file_path": "/p/a.rs", "old_string": text, "new_string": format!("x {text}") });
+    let path = format!("/p/{}.rs", text.replace('\n', " "));
+    let failing = vec![
+        bash(&format!("cargo test {text}")),
+        answers(
+            &format!(
+                "test {text} ... FAILED\n\nfailures:\n    {text}\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out"
+            ),
+            true,
+        ),
+    ];
+    let mut chosen = answers("ok", false);
+    chosen["toolUseResult"] =
+        json!({ "questions": [], "answers": { text: text }, "response": text });
+    let mut refused = answers(
+        &format!(
+            "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n{text}"
+        ),
+        true,
+    );
+    refused["toolDenialKind"] = json!("user-rejected");
+    let operation =
+        |name: &str| json!({ "type": "queue-operation", "operation": name, "content": text });
     let todo = json!({ "todos": [{ "content": text, "status": "pending", "activeForm": text }] });
     vec![
         ("prompt", vec![prompt(&format!("Build it. {text}"))]),
@@ -37,6 +59,90 @@ fn records(text: &str) -> Vec<(&'static str, Vec<Value>)> {
             ],
         ),
         ("queued prompt", vec![prompt("Build it."), queued]),
+        (
+            "prompt that waits",
+            vec![prompt("Build it."), operation("enqueue")],
+        ),
+        (
+            "prompt taken back",
+            vec![
+                prompt("Build it."),
+                operation("enqueue"),
+                operation("popAll"),
+            ],
+        ),
+        (
+            "pasted text",
+            vec![prompt(&format!(
+                "See:\n```\n{text}\n```\n<pasted_content id=\"1\">\n{text}\n</pasted_content>\nFix it."
+            ))],
+        ),
+        (
+            "command of the human",
+            vec![
+                prompt(&format!("<bash-input>{text}</bash-input>")),
+                prompt(&format!(
+                    "<bash-stdout>{text}</bash-stdout><bash-stderr>{text}</bash-stderr>"
+                )),
+            ],
+        ),
+        (
+            "answer",
+            vec![
+                calls(
+                    "AskUserQuestion",
+                    json!({ "questions": [{ "question": text }] }),
+                ),
+                chosen,
+            ],
+        ),
+        ("refusal", vec![bash("ls"), refused]),
+        ("failing test", failing),
+        (
+            "file name",
+            vec![
+                calls("Read", json!({ "file_path": path })),
+                answers("ok", false),
+            ],
+        ),
+        (
+            "written file",
+            vec![
+                calls("Write", json!({ "file_path": "/p/a.env", "content": text })),
+                answers("ok", false),
+            ],
+        ),
+        (
+            "address",
+            vec![
+                calls(
+                    "WebFetch",
+                    json!({ "url": format!("https://h/?q={text}"), "prompt": text }),
+                ),
+                answers(text, true),
+            ],
+        ),
+        (
+            "plan",
+            vec![
+                calls("ExitPlanMode", json!({ "plan": text })),
+                answers("ok", false),
+            ],
+        ),
+        (
+            "order to a subagent",
+            vec![
+                calls("Task", json!({ "description": text, "prompt": text })),
+                answers(text, false),
+            ],
+        ),
+        (
+            "commit",
+            vec![
+                bash(&format!("git commit -m '{text}'")),
+                answers(&format!("[main 1a2b3c4] {text}\n 1 file changed"), false),
+            ],
+        ),
         (
             "words",
             vec![says(
