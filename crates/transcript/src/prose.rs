@@ -119,6 +119,14 @@ fn classify_lines(prompt: &str) -> Vec<(Kind, &str)> {
             (if pasted { Kind::Pasted } else { Kind::Prose }, line)
         })
         .collect();
+    // A line by itself is a person's, however many numbers and signs are in it: `PORT=8081, not 8080!`
+    let mut text = lines.iter_mut().filter(|one| one.0 != Kind::Blank);
+    if let (Some(only), None) = (text.next(), text.next())
+        && only.0 == Kind::Pasted
+        && !has_printed_form(only.1.trim())
+    {
+        only.0 = Kind::Prose;
+    }
     let margin = common_indent(&lines);
     // In each paragraph, a line between pasted lines, or indented below one, is pasted with them.
     let (mut start, mut behind_paste) = (0, false);
@@ -314,6 +322,11 @@ const CODE: [&str; 9] = [
 
 /// Reports whether a line was printed by a program or is from a file of code, rather than written by the human.
 pub fn looks_printed(line: &str) -> bool {
+    has_printed_form(line) || !is_mostly_letters(&without_code(line))
+}
+
+/// Reports whether a line has a form that only programs and files of code have.
+fn has_printed_form(line: &str) -> bool {
     static SETS: LazyLock<[RegexSet; 2]> = LazyLock::new(|| {
         [&PRINTED[..], &CODE].map(|all| RegexSet::new(all).expect("valid patterns"))
     });
@@ -323,7 +336,6 @@ pub fn looks_printed(line: &str) -> bool {
         || is_placed(line)
         || SETS[1].is_match(plain)
         || is_open && plain.ends_with(['{', '}', ',', ';', ')'])
-        || !is_mostly_letters(plain)
 }
 
 /// Reports whether a line begins with a time of day, at the most behind a date, or with a place in a file: `src/a.rs:12:5: error`,
@@ -438,6 +450,11 @@ mod tests {
             "“Ask” comes first.\n“Never” stays.\n“Only” goes.\n“Must” stays.\n“Can” goes.\n“May” goes.\n“Will” stays.\n“Shall” goes.",
             "«Да» — первое.\n«Нет» — второе.\n«Может» — третье.\n«Всё» — потом.\n«Так» — нет.\n«Тут» — да.\n«Там» — нет.\n«Уже» — да.",
             "FAILED is printed twice, and never should be.\nTests fail on main: never skip them.\n3 tests fail.\nok 2 more things.\nYour branch is wrong.",
+            "PORT=8081, not 8080!",
+            "TTL=300, RETRIES=5 (max. 7): 2x!",
+            "30 % → 40 %?",
+            "👍👍 #3",
+            "¿3 + 4 = 8? ¡No!",
             "Time: 5 minutes at most.\nFinished in a week, please.\n1) use std::env in a.rs\n2) never Foo::bar\nTests: 3 at least.",
         ] {
             assert_eq!(own_text(prompt), prompt);
