@@ -268,9 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn a_pasted_log_does_not_fill_the_list() {
-        let log = "line of a log\n".repeat(5_000);
-        let state = edited(&[("- branch main", &format!("- branch main\n{log}"))]);
-        assert!(words(&state)[0].len() < 3_000);
+    fn neither_a_long_text_nor_a_pasted_log_fills_the_list() {
+        let added = |text: &str| edited(&[("- branch main", &format!("- branch main\n{text}"))]);
+        let long = added(&"a word ".repeat(5_000));
+        assert!(words(&long)[0].len() < 3_000);
+        let log = added(&"line of a log\n".repeat(5_000));
+        assert_eq!(words(&log), words(&added("")));
     }
 }

@@ -71,14 +71,33 @@ pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
     })
 }
 
-/// Returns the key by which two texts of a person are equal: their letters and digits alone, in small letters.
+/// Returns the key by which two texts of a person are equal: their letters and digits in small letters, and the signs in which
+/// two texts may differ that mean something else: `C` and `C++`, `x < 1` and `x > 1`, `10` and `10 %`, `5` and `-5`.
 pub fn plain_key(text: &str) -> String {
-    let plain: String = text
-        .to_lowercase()
-        .chars()
-        .map(|c| if c.is_alphanumeric() { c } else { ' ' })
-        .collect();
-    on_one_line(&plain)
+    let lower = text.to_lowercase();
+    let (mut key, mut before) = (String::with_capacity(lower.len()), ' ');
+    let mut rest = lower.chars();
+    while let Some(c) = rest.next() {
+        let is_behind_word = before.is_alphanumeric() || before == c && key.trim_end().ends_with(c);
+        let is_meant = match c {
+            '<' | '>' | '=' | '%' | '$' | '€' | '£' | '≤' | '≥' | '≠' => true,
+            '+' | '#' => is_behind_word,
+            '-' => {
+                !before.is_alphanumeric()
+                    && rest
+                        .as_str()
+                        .starts_with(|next: char| next.is_ascii_digit())
+            }
+            _ => false,
+        };
+        match c {
+            _ if c.is_alphanumeric() => key.push(c),
+            _ if is_meant => key.extend([' ', c, ' ']),
+            _ => key.push(' '),
+        }
+        before = c;
+    }
+    on_one_line(&key)
 }
 
 /// Returns a text on one line: each run of blanks becomes one blank.
@@ -232,6 +251,33 @@ mod tests {
                 assert_eq!(clipped_line(text, limit), whole, "{text:?} in {limit}");
             }
         }
+    }
+
+    #[test]
+    fn texts_are_equal_whatever_ends_their_sentences_and_differ_by_signs_that_mean_something() {
+        for (one, other) in [
+            ("Never push to main.", "never push: to main!"),
+            ("**Use** `tabs`", "use tabs"),
+            ("## Issue #12", "issue 12"),
+            ("at most 10 %", "At most 10%."),
+            ("a well-known 2026-11-20", "a well known 2026 11 20"),
+            ("- one\n- two", "one, two"),
+        ] {
+            assert_eq!(plain_key(one), plain_key(other), "{one}");
+        }
+        for (one, other) in [
+            ("Use C.", "Use C++."),
+            ("Use C++.", "Use C#."),
+            ("keep x < 5", "keep x > 5"),
+            ("a = b", "a == b"),
+            ("10 at most", "10 % at most"),
+            ("an offset of 5", "an offset of -5"),
+            ("it costs 5 $", "it costs 5 €"),
+            ("n ≤ 3", "n ≥ 3"),
+        ] {
+            assert_ne!(plain_key(one), plain_key(other), "{one}");
+        }
+        assert_eq!(plain_key("👍 ## ++ ..."), "");
     }
 
     #[test]
