@@ -296,7 +296,7 @@ fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> 
             if event.kind == KeyEventKind::Release {
                 Vec::new()
             } else {
-                kitty_plain(event.code)
+                legacy_key(event, modes)
             }
         }
         Some(KittyKey::Number(number)) if flags & (kitty::DISAMBIGUATE | kitty::ALL_KEYS) != 0 => {
@@ -309,14 +309,6 @@ fn kitty_key(event: &KeyEvent, numbers: Option<&str>, modes: &Modes) -> Vec<u8> 
             kitty_lone(event.code).map_or_else(Vec::new, |n| field.csi(&n.to_string(), "", 'u'))
         }
         None => Vec::new(),
-    }
-}
-
-fn kitty_plain(code: KeyCode) -> Vec<u8> {
-    match code {
-        KeyCode::Enter => vec![b'\r'],
-        KeyCode::Backspace => vec![0x7f],
-        _ => vec![b'\t'],
     }
 }
 

@@ -114,103 +114,68 @@ fn sixty_chords_of_the_kitty_protocol_in_each_layout() {
     }
 }
 
+/// What the terminal sends behind `CSI`, the chord, and what each program gets; an empty text is what was sent.
+type Row = (&'static str, &'static str, [&'static str; 5]);
+
+#[rustfmt::skip]
+const SIGNS: [Row; 14] = [
+    // The German layout: ü, ö with Shift, ß and its question mark, the slash above 7, the plus sign.
+    ("252::91;5u", "ctrl-ü", ["ü", "\x1b[252;5u", "", "\x1b[27;5;252~", "\x1b[27;5;252~"]),
+    ("246:214:59;4u", "alt-Ö", ["\x1bÖ", "\x1b[246;4u", "", "\x1bÖ", "\x1b[27;4;214~"]),
+    ("223:63:45;6u", "ctrl-shift-?", ["\x7f", "\x1b[223;6u", "", "\x1b[27;6;63~", "\x1b[27;6;63~"]),
+    ("55:47;6u", "ctrl-shift-/", ["\x1f", "\x1b[55;6u", "", "\x1b[27;6;47~", "\x1b[27;6;47~"]),
+    ("43::93;5u", "ctrl-+", ["+", "\x1b[43;5u", "", "\x1b[27;5;43~", "\x1b[27;5;43~"]),
+    // The Russian layout: a letter on the key of a sign, and digits.
+    ("1093::91;5u", "ctrl-[", ["\x1b", "\x1b[91;5u", "", "\x1b", "\x1b[27;5;91~"]),
+    ("1078::59;5u", "ctrl-;", [";", "\x1b[59;5u", "", "\x1b[27;5;59~", "\x1b[27;5;59~"]),
+    ("50;5u", "ctrl-2", ["\0", "\x1b[50;5u", "", "\x1b[27;5;50~", "\x1b[27;5;50~"]),
+    // Layouts of other Latin keyboards have signs on keys of letters, too: Dvorak's quotation mark, the French comma.
+    ("39::113;5u", "ctrl-'", ["'", "\x1b[39;5u", "", "\x1b[27;5;39~", "\x1b[27;5;39~"]),
+    ("44::109;5u", "ctrl-,", [",", "\x1b[44;5u", "", "\x1b[27;5;44~", "\x1b[27;5;44~"]),
+    // Letters of scripts without a table, by their base key; with Caps Lock and Num Lock.
+    ("3654::113;5u", "ctrl-q", ["\x11", "\x1b[113;5u", "", "\x11", "\x1b[27;5;113~"]),
+    ("1590::113;3u", "alt-q", ["\x1bq", "\x1b[113;3u", "", "\x1bq", "\x1b[27;3;113~"]),
+    ("4325::99;69u", "ctrl-c", ["\x03", "\x1b[99;5u", "\x1b[4325::99;5u", "\x03", "\x1b[27;5;99~"]),
+    ("113;133u", "ctrl-q", ["\x11", "\x1b[113;5u", "\x1b[113;5u", "\x11", "\x1b[27;5;113~"]),
+];
+
+#[rustfmt::skip]
+const OTHER_KEYS: [Row; 8] = [
+    ("27;2;13~", "shift-enter", ["\x1b[13;2u", "\x1b[13;2u", "\x1b[13;2u", "", ""]),
+    ("27;5;13~", "ctrl-enter", ["\r", "\x1b[13;5u", "\x1b[13;5u", "", ""]),
+    ("27;5;9~", "ctrl-tab", ["\t", "\x1b[9;5u", "\x1b[9;5u", "", ""]),
+    ("27;6;9~", "ctrl-shift-tab", ["\x1b[Z", "\x1b[9;6u", "\x1b[9;6u", "", ""]),
+    ("27;5;44~", "ctrl-,", [",", "\x1b[44;5u", "\x1b[44;5u", "", ""]),
+    ("27;5;49~", "ctrl-1", ["1", "\x1b[49;5u", "\x1b[49;5u", "", ""]),
+    ("27;5;252~", "ctrl-ü", ["ü", "\x1b[252;5u", "\x1b[252;5u", "", ""]),
+    ("27;7;113~", "ctrl-alt-q", ["\x1b\x11", "\x1b[113;7u", "\x1b[113;7u", "\x1b\x11", ""]),
+];
+
+#[rustfmt::skip]
+const CONTROLS: [Row; 6] = [
+    ("\0", "ctrl-space", ["", "\x1b[32;5u", "\x1b[32;5u", "", "\x1b[27;5;32~"]),
+    ("\x1c", "ctrl-\\", ["", "\x1b[92;5u", "\x1b[92;5u", "", "\x1b[27;5;92~"]),
+    ("\x1d", "ctrl-]", ["", "\x1b[93;5u", "\x1b[93;5u", "", "\x1b[27;5;93~"]),
+    ("\x1e", "ctrl-^", ["", "\x1b[94;5u", "\x1b[94;5u", "", "\x1b[27;5;94~"]),
+    ("\x1f", "ctrl-_", ["", "\x1b[95;5u", "\x1b[95;5u", "", "\x1b[27;5;95~"]),
+    ("\x1b", "esc", ["", "\x1b[27u", "\x1b[27u", "", ""]),
+];
+
+#[track_caller]
+fn check_rows(before: &str, rows: &[Row]) {
+    for (sent, chord, wanted) in rows {
+        let sent = format!("{before}{sent}");
+        check(
+            &sent,
+            chord,
+            wanted.map(|one| if one.is_empty() { &sent } else { one }),
+        );
+    }
+}
+
 #[test]
 fn chords_of_signs_are_those_of_the_layout() {
-    let all = [
-        // The German layout: ü, ö with Shift, ß and its question mark, the slash above 7, the plus sign.
-        (
-            "252::91;5u",
-            "ctrl-ü",
-            ["ü", "\x1b[252;5u", "", "\x1b[27;5;252~", "\x1b[27;5;252~"],
-        ),
-        (
-            "246:214:59;4u",
-            "alt-Ö",
-            ["\x1bÖ", "\x1b[246;4u", "", "\x1bÖ", "\x1b[27;4;214~"],
-        ),
-        (
-            "223:63:45;6u",
-            "ctrl-shift-?",
-            ["\x7f", "\x1b[223;6u", "", "\x1b[27;6;63~", "\x1b[27;6;63~"],
-        ),
-        (
-            "55:47;6u",
-            "ctrl-shift-/",
-            ["\x1f", "\x1b[55;6u", "", "\x1b[27;6;47~", "\x1b[27;6;47~"],
-        ),
-        (
-            "43::93;5u",
-            "ctrl-+",
-            ["+", "\x1b[43;5u", "", "\x1b[27;5;43~", "\x1b[27;5;43~"],
-        ),
-        // The Russian layout: a letter on the key of a sign, and digits.
-        (
-            "1093::91;5u",
-            "ctrl-[",
-            ["\x1b", "\x1b[91;5u", "", "\x1b", "\x1b[27;5;91~"],
-        ),
-        (
-            "1078::59;5u",
-            "ctrl-;",
-            [";", "\x1b[59;5u", "", "\x1b[27;5;59~", "\x1b[27;5;59~"],
-        ),
-        (
-            "50;5u",
-            "ctrl-2",
-            ["\0", "\x1b[50;5u", "", "\x1b[27;5;50~", "\x1b[27;5;50~"],
-        ),
-        // Layouts of other Latin keyboards have signs on keys of letters, too: Dvorak's quotation mark, the French comma.
-        (
-            "39::113;5u",
-            "ctrl-'",
-            ["'", "\x1b[39;5u", "", "\x1b[27;5;39~", "\x1b[27;5;39~"],
-        ),
-        (
-            "44::109;5u",
-            "ctrl-,",
-            [",", "\x1b[44;5u", "", "\x1b[27;5;44~", "\x1b[27;5;44~"],
-        ),
-        // Letters of scripts without a table, by their base key; with Caps Lock and Num Lock.
-        (
-            "3654::113;5u",
-            "ctrl-q",
-            ["\x11", "\x1b[113;5u", "", "\x11", "\x1b[27;5;113~"],
-        ),
-        (
-            "1590::113;3u",
-            "alt-q",
-            ["\x1bq", "\x1b[113;3u", "", "\x1bq", "\x1b[27;3;113~"],
-        ),
-        (
-            "4325::99;69u",
-            "ctrl-c",
-            [
-                "\x03",
-                "\x1b[99;5u",
-                "\x1b[4325::99;5u",
-                "\x03",
-                "\x1b[27;5;99~",
-            ],
-        ),
-        (
-            "113;133u",
-            "ctrl-q",
-            [
-                "\x11",
-                "\x1b[113;5u",
-                "\x1b[113;5u",
-                "\x11",
-                "\x1b[27;5;113~",
-            ],
-        ),
-    ];
-    for (sent, chord, mut wanted) in all {
-        let sent = format!("\x1b[{sent}");
-        if wanted[2].is_empty() {
-            wanted[2] = &sent;
-        }
-        check(&sent, chord, wanted);
-    }
+    check_rows("\x1b[", &SIGNS);
 }
 
 #[test]
@@ -218,234 +183,77 @@ fn eighteen_chords_of_modify_other_keys_in_each_layout() {
     for layout in ["ecpam", "усзфь", "εψπαμ", "קבפשצ"] {
         for (own, key) in layout.chars().zip("ecpam".chars()) {
             let (n, upper) = (code(key), key.to_ascii_uppercase());
-            let (control, above) = (
-                char::from(key as u8 & 0x1f).to_string(),
-                own.to_uppercase().next().unwrap_or(own),
-            );
+            let control = char::from(key as u8 & 0x1f).to_string();
             let named = |bits: u8, c: char| format!("\x1b[27;{bits};{}~", code(c));
-            check(
-                &named(5, own),
-                &format!("ctrl-{key}"),
-                [
-                    control.clone(),
-                    format!("\x1b[{n};5u"),
-                    format!("\x1b[{n};5u"),
-                    control.clone(),
-                    named(5, key),
-                ],
-            );
-            let other = named(6, upper);
+            let (plain, other) = (format!("\x1b[{n};5u"), named(5, key));
+            let wanted = [
+                control.clone(),
+                plain.clone(),
+                plain,
+                control.clone(),
+                other,
+            ];
+            check(&named(5, own), &format!("ctrl-{key}"), wanted);
             // A Hebrew keyboard types Latin letters with Shift.
-            let above = if above == own { upper } else { above };
+            let above = own.to_uppercase().next().filter(|above| *above != own);
+            let both = format!("\x1b[{n}:{};6u", code(upper));
+            let other = named(6, upper);
+            let wanted = [control, format!("\x1b[{n};6u"), both, other.clone(), other];
             check(
-                &named(6, above),
+                &named(6, above.unwrap_or(upper)),
                 &format!("ctrl-shift-{key}"),
-                [
-                    control,
-                    format!("\x1b[{n};6u"),
-                    format!("\x1b[{n}:{};6u", code(upper)),
-                    other.clone(),
-                    other,
-                ],
+                wanted,
             );
         }
     }
-    for (sent, chord, wanted) in [
-        (
-            "2;13",
-            "shift-enter",
-            [
-                "\x1b[13;2u",
-                "\x1b[13;2u",
-                "\x1b[13;2u",
-                "\x1b[27;2;13~",
-                "\x1b[27;2;13~",
-            ],
-        ),
-        (
-            "5;13",
-            "ctrl-enter",
-            [
-                "\r",
-                "\x1b[13;5u",
-                "\x1b[13;5u",
-                "\x1b[27;5;13~",
-                "\x1b[27;5;13~",
-            ],
-        ),
-        (
-            "5;9",
-            "ctrl-tab",
-            [
-                "\t",
-                "\x1b[9;5u",
-                "\x1b[9;5u",
-                "\x1b[27;5;9~",
-                "\x1b[27;5;9~",
-            ],
-        ),
-        (
-            "6;9",
-            "ctrl-shift-tab",
-            [
-                "\x1b[Z",
-                "\x1b[9;6u",
-                "\x1b[9;6u",
-                "\x1b[27;6;9~",
-                "\x1b[27;6;9~",
-            ],
-        ),
-        (
-            "5;44",
-            "ctrl-,",
-            [
-                ",",
-                "\x1b[44;5u",
-                "\x1b[44;5u",
-                "\x1b[27;5;44~",
-                "\x1b[27;5;44~",
-            ],
-        ),
-        (
-            "5;49",
-            "ctrl-1",
-            [
-                "1",
-                "\x1b[49;5u",
-                "\x1b[49;5u",
-                "\x1b[27;5;49~",
-                "\x1b[27;5;49~",
-            ],
-        ),
-        (
-            "5;252",
-            "ctrl-ü",
-            [
-                "ü",
-                "\x1b[252;5u",
-                "\x1b[252;5u",
-                "\x1b[27;5;252~",
-                "\x1b[27;5;252~",
-            ],
-        ),
-        (
-            "7;113",
-            "ctrl-alt-q",
-            [
-                "\x1b\x11",
-                "\x1b[113;7u",
-                "\x1b[113;7u",
-                "\x1b\x11",
-                "\x1b[27;7;113~",
-            ],
-        ),
-    ] {
-        check(&format!("\x1b[27;{sent}~"), chord, wanted);
-    }
+    check_rows("\x1b[", &OTHER_KEYS);
 }
 
+/// The letters of a Russian, a Greek and a Hebrew keyboard, over the keys of a Latin one.
+const LETTERS: [&str; 4] = [
+    "qwertyuiopasdfghjklzxcvbnm",
+    "йцукенгшщзфывапролдячсмить",
+    "qςερτυθιοπασδφγηξκλζχψωβνμ",
+    "qwקראטוןםפשדגכעיחלךזסבהנמצ",
+];
+
 #[test]
-fn seventy_six_legacy_chords_in_each_layout() {
-    let mut count = 0;
-    for key in 'a'..='z' {
+fn eighty_three_legacy_chords_in_each_layout() {
+    for (at, key) in LETTERS[0].chars().enumerate() {
         let (n, control) = (code(key), char::from(key as u8 & 0x1f).to_string());
         if !matches!(key, 'i' | 'm') {
-            let kitty = format!("\x1b[{n};5u");
-            check(
-                &control,
-                &format!("ctrl-{key}"),
-                [
-                    control.clone(),
-                    kitty.clone(),
-                    kitty,
-                    control.clone(),
-                    format!("\x1b[27;5;{n}~"),
-                ],
-            );
-            count += 1;
+            let (kitty, other) = (format!("\x1b[{n};5u"), format!("\x1b[27;5;{n}~"));
+            let wanted = [
+                control.clone(),
+                kitty.clone(),
+                kitty,
+                control.clone(),
+                other,
+            ];
+            check(&control, &format!("ctrl-{key}"), wanted);
         }
-        count += 1;
-        // What Alt types is the layout's letter, and a program without a table of layouts gets it as it would from the terminal.
-        for own in [key, ru(key), gr(key), he(key)] {
-            let (sent, kitty) = (format!("\x1b{own}"), format!("\x1b[{};3u", code(own)));
-            check(
-                &sent,
-                &format!("alt-{key}"),
-                [
-                    sent.clone(),
-                    kitty.clone(),
-                    kitty,
-                    sent.clone(),
-                    format!("\x1b[27;3;{}~", code(own)),
-                ],
-            );
+        // What Alt types is the layout's letter, and a program gets it as it would from the terminal.
+        for own in LETTERS.iter().filter_map(|letters| letters.chars().nth(at)) {
+            let (sent, n) = (format!("\x1b{own}"), code(own));
+            let (kitty, other) = (format!("\x1b[{n};3u"), format!("\x1b[27;3;{n}~"));
+            let wanted = [sent.clone(), kitty.clone(), kitty, sent.clone(), other];
+            check(&sent, &format!("alt-{key}"), wanted);
         }
     }
     let same = |sent: &str, chord: &str| check(sent, chord, [sent; 5]);
-    for (number, sent) in (5..).zip(["15", "17", "18", "19", "20", "21", "23", "24"]) {
+    for (number, sent) in (5..).zip([15, 17, 18, 19, 20, 21, 23, 24]) {
         same(&format!("\x1b[{sent}~"), &format!("f{number}"));
     }
-    for (sent, chord) in [
-        ("2", "insert"),
-        ("3", "delete"),
-        ("5", "pageup"),
-        ("6", "pagedown"),
-    ] {
-        same(&format!("\x1b[{sent}~"), chord);
+    for (number, chord) in [(2, "insert"), (3, "delete"), (5, "pageup"), (6, "pagedown")] {
+        same(&format!("\x1b[{number}~"), chord);
     }
-    for (sent, chord) in [
-        ("\r", "enter"),
-        ("\t", "tab"),
-        ("\x7f", "backspace"),
-        ("\x1b[H", "home"),
-        ("\x1b[F", "end"),
-    ] {
+    for (sent, chord) in [("\r", "enter"), ("\t", "tab"), ("\x7f", "backspace")] {
         same(sent, chord);
     }
-    for (letter, chord) in ["up", "down", "right", "left"]
-        .into_iter()
-        .enumerate()
-        .map(|(at, name)| (char::from(b'A' + at as u8), name))
-    {
+    let cursor = ["up", "down", "right", "left", "end", "home"];
+    for (letter, chord) in "ABCDFH".chars().zip(cursor) {
         same(&format!("\x1b[{letter}"), chord);
         same(&format!("\x1b[1;5{letter}"), &format!("ctrl-{chord}"));
     }
-    let signs = [
-        ("\0", "ctrl-space", 32),
-        ("\x1c", "ctrl-\\", 92),
-        ("\x1d", "ctrl-]", 93),
-        ("\x1e", "ctrl-^", 94),
-        ("\x1f", "ctrl-_", 95),
-    ];
-    for (sent, chord, n) in signs {
-        let (kitty, other) = (format!("\x1b[{n};5u"), format!("\x1b[27;5;{n}~"));
-        check(sent, chord, [sent, &kitty, &kitty, sent, &other]);
-    }
-    check(
-        "\x1b",
-        "esc",
-        ["\x1b", "\x1b[27u", "\x1b[27u", "\x1b", "\x1b"],
-    );
-    count += 8 + 4 + 5 + 8 + signs.len() + 1;
-    assert!(count >= 76, "{count}");
-}
-
-/// Returns the letter on the key of another layout, or the letter itself where that key types none.
-fn letter_in(layout: &str, key: char) -> char {
-    let at = "qwertyuiopasdfghjklzxcvbnm"
-        .find(key)
-        .and_then(|at| layout.chars().nth(at));
-    at.filter(|c| c.is_alphabetic()).unwrap_or(key)
-}
-
-fn ru(key: char) -> char {
-    letter_in("йцукенгшщзфывапролдячсмить", key)
-}
-
-fn gr(key: char) -> char {
-    letter_in(";ςερτυθιοπασδφγηξκλζχψωβνμ", key)
-}
-
-fn he(key: char) -> char {
-    letter_in("/'קראטוןםפשדגכעיחלךזסבהנמצ", key)
+    check_rows("", &CONTROLS);
 }
