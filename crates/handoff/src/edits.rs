@@ -272,7 +272,7 @@ mod tests {
         let added = |text: &str| edited(&[("- branch main", &format!("- branch main\n{text}"))]);
         let long = added(&"a word ".repeat(5_000));
         assert!(words(&long)[0].len() < 3_000);
-        let log = added(&"line of a log\n".repeat(5_000));
-        assert_eq!(words(&log), words(&added("")));
+        let pasted = added(&"line of a log\n".repeat(5_000));
+        assert_eq!(words(&pasted), words(&added("")));
     }
 }

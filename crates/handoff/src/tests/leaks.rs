@@ -9,184 +9,137 @@ use crate::{
 use pitstop_base::redact::planted::planted;
 use pitstop_transcript::{human::HumanWords, work::Work};
 
-/// Returns the ways in through the transcript: records with a text in one place.
-fn records(text: &str) -> Vec<(&'static str, Vec<Value>)> {
-    let prompt = |text: &str| json!({ "type": "user", "message": { "content": text } });
-    let says = |blocks: Value| json!({ "type": "assistant", "message": { "content": blocks } });
-    let calls = |tool: &str, input: Value| {
-        says(json!([{ "type": "tool_use", "id": "t1", "name": tool, "input": input }]))
-    };
-    let answers = |text: &str, failed: bool| {
-        let result = json!({ "type": "tool_result", "tool_use_id": "t1", "content": text, "is_error": failed });
-        json!({ "type": "user", "message": { "content": [result] } })
-    };
+/// A way in through the transcript: its name, and records with a text in one place.
+type Way = (&'static str, Vec<Value>);
+
+fn prompt(text: &str) -> Value {
+    json!({ "type": "user", "message": { "content": text } })
+}
+
+fn says(blocks: &Value) -> Value {
+    json!({ "type": "assistant", "message": { "content": blocks } })
+}
+
+fn result(text: &str, failed: bool) -> Value {
+    let block =
+        json!({ "type": "tool_result", "tool_use_id": "t1", "content": text, "is_error": failed });
+    json!({ "type": "user", "message": { "content": [block] } })
+}
+
+/// Returns a call of a tool with its answer.
+fn call(tool: &str, input: &Value, answer: Value) -> Vec<Value> {
+    let block = json!([{ "type": "tool_use", "id": "t1", "name": tool, "input": input }]);
+    vec![says(&block), answer]
+}
+
+fn bash(command: &str, answer: Value) -> Vec<Value> {
+    call("Bash", &json!({ "command": command }), answer)
+}
+
+/// Returns the ways in by the words of the human.
+fn words(text: &str) -> Vec<Way> {
+    let begun = |records: &[Value]| [&[prompt("Build it.")], records].concat();
     let queued =
         json!({ "type": "attachment", "attachment": { "type": "queued_command", "prompt": text } });
-    let bash = |command: &str| calls("Bash", json!({ "command": command }));
-    let edit =
-        json!({ "file_path": "/p/a.rs", "old_string": text, "new_string": format!("x {text}") });
-    let path = format!("/p/{}.rs", text.replace('\n', " "));
-    let failing = vec![
-        bash(&format!("cargo test {text}")),
-        answers(
-            &format!(
-                "test {text} ... FAILED\n\nfailures:\n    {text}\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out"
-            ),
-            true,
-        ),
+    let queue =
+        |name: &str| json!({ "type": "queue-operation", "operation": name, "content": text });
+    let pasted = format!(
+        "See:\n```\n{text}\n```\n<pasted_content id=\"1\">\n{text}\n</pasted_content>\nFix it."
+    );
+    let typed = [
+        format!("<bash-input>{text}</bash-input>"),
+        format!("<bash-stdout>{text}</bash-stdout><bash-stderr>{text}</bash-stderr>"),
     ];
-    let mut chosen = answers("ok", false);
+    let mut chosen = result("ok", false);
     chosen["toolUseResult"] =
         json!({ "questions": [], "answers": { text: text }, "response": text });
-    let mut refused = answers(
-        &format!(
-            "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n{text}"
-        ),
-        true,
-    );
+    let unwanted = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n";
+    let mut refused = result(&format!("{unwanted}{text}"), true);
     refused["toolDenialKind"] = json!("user-rejected");
-    let operation =
-        |name: &str| json!({ "type": "queue-operation", "operation": name, "content": text });
-    let todo = json!({ "todos": [{ "content": text, "status": "pending", "activeForm": text }] });
+    let question = json!({ "questions": [{ "question": text }] });
     vec![
         ("prompt", vec![prompt(&format!("Build it. {text}"))]),
         (
             "later prompt",
-            vec![
-                prompt("Build it."),
-                prompt(text),
-                prompt("Go on, please, with it"),
-            ],
+            begun(&[prompt(text), prompt("Go on, please, with it")]),
         ),
-        ("queued prompt", vec![prompt("Build it."), queued]),
-        (
-            "prompt that waits",
-            vec![prompt("Build it."), operation("enqueue")],
-        ),
+        ("queued prompt", begun(&[queued])),
+        ("prompt that waits", begun(&[queue("enqueue")])),
         (
             "prompt taken back",
-            vec![
-                prompt("Build it."),
-                operation("enqueue"),
-                operation("popAll"),
-            ],
+            begun(&[queue("enqueue"), queue("popAll")]),
         ),
-        (
-            "pasted text",
-            vec![prompt(&format!(
-                "See:\n```\n{text}\n```\n<pasted_content id=\"1\">\n{text}\n</pasted_content>\nFix it."
-            ))],
-        ),
+        ("pasted text", vec![prompt(&pasted)]),
         (
             "command of the human",
-            vec![
-                prompt(&format!("<bash-input>{text}</bash-input>")),
-                prompt(&format!(
-                    "<bash-stdout>{text}</bash-stdout><bash-stderr>{text}</bash-stderr>"
-                )),
-            ],
+            typed.iter().map(|text| prompt(text)).collect(),
+        ),
+        ("answer", call("AskUserQuestion", &question, chosen)),
+        ("refusal", bash("ls", refused)),
+    ]
+}
+
+/// Returns the ways in by what the agent says and does.
+fn deeds(text: &str) -> Vec<Way> {
+    let said = json!([{ "type": "text", "text": format!("I use {text} here.") }]);
+    let edit =
+        json!({ "file_path": "/p/a.rs", "old_string": text, "new_string": format!("x {text}") });
+    let todo = json!({ "todos": [{ "content": text, "status": "pending", "activeForm": text }] });
+    let path = json!({ "file_path": format!("/p/{}.rs", text.replace('\n', " ")) });
+    let written = json!({ "file_path": "/p/a.env", "content": text });
+    let address = json!({ "url": format!("https://h/?q={text}"), "prompt": text });
+    let order = json!({ "description": text, "prompt": text });
+    let deep = json!({ "query": text, "deep": { "list": [text] } });
+    let failed = format!(
+        "test {text} ... FAILED\n\nfailures:\n    {text}\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored"
+    );
+    let made = format!("[main 1a2b3c4] {text}\n 1 file changed");
+    let ok = || result("ok", false);
+    vec![
+        ("words", vec![says(&said)]),
+        ("command", bash(text, ok())),
+        (
+            "command in a chain",
+            bash(&format!("cd sub && {text}; true"), ok()),
+        ),
+        ("failed command", bash(text, result("denied", true))),
+        ("output", bash("env", result(text, false))),
+        (
+            "failed output",
+            bash(
+                "env",
+                result(&format!("error: {text}\nfatal: {text}"), true),
+            ),
         ),
         (
-            "answer",
-            vec![
-                calls(
-                    "AskUserQuestion",
-                    json!({ "questions": [{ "question": text }] }),
-                ),
-                chosen,
-            ],
-        ),
-        ("refusal", vec![bash("ls"), refused]),
-        ("failing test", failing),
-        (
-            "file name",
-            vec![
-                calls("Read", json!({ "file_path": path })),
-                answers("ok", false),
-            ],
-        ),
-        (
-            "written file",
-            vec![
-                calls("Write", json!({ "file_path": "/p/a.env", "content": text })),
-                answers("ok", false),
-            ],
-        ),
-        (
-            "address",
-            vec![
-                calls(
-                    "WebFetch",
-                    json!({ "url": format!("https://h/?q={text}"), "prompt": text }),
-                ),
-                answers(text, true),
-            ],
-        ),
-        (
-            "plan",
-            vec![
-                calls("ExitPlanMode", json!({ "plan": text })),
-                answers("ok", false),
-            ],
-        ),
-        (
-            "order to a subagent",
-            vec![
-                calls("Task", json!({ "description": text, "prompt": text })),
-                answers(text, false),
-            ],
+            "failing test",
+            bash(&format!("cargo test {text}"), result(&failed, true)),
         ),
         (
             "commit",
-            vec![
-                bash(&format!("git commit -m '{text}'")),
-                answers(&format!("[main 1a2b3c4] {text}\n 1 file changed"), false),
-            ],
+            bash(&format!("git commit -m '{text}'"), result(&made, false)),
         ),
-        (
-            "words",
-            vec![says(
-                json!([{ "type": "text", "text": format!("I use {text} here.") }]),
-            )],
-        ),
-        ("command", vec![bash(text), answers("ok", false)]),
-        (
-            "command in a chain",
-            vec![
-                bash(&format!("cd sub && {text}; true")),
-                answers("ok", false),
-            ],
-        ),
-        ("failed command", vec![bash(text), answers("denied", true)]),
-        ("output", vec![bash("env"), answers(text, false)]),
-        (
-            "failed output",
-            vec![
-                bash("env"),
-                answers(&format!("error: {text}\nfatal: {text}"), true),
-            ],
-        ),
-        ("edit", vec![calls("Edit", edit), answers("ok", false)]),
+        ("edit", call("Edit", &edit, ok())),
+        ("written file", call("Write", &written, ok())),
+        ("file name", call("Read", &path, ok())),
         (
             "search",
-            vec![
-                calls("Grep", json!({ "pattern": text, "path": "src" })),
-                answers(text, false),
-            ],
+            call(
+                "Grep",
+                &json!({ "pattern": text, "path": "src" }),
+                result(text, false),
+            ),
         ),
+        ("address", call("WebFetch", &address, result(text, true))),
+        ("plan", call("ExitPlanMode", &json!({ "plan": text }), ok())),
         (
-            "to do",
-            vec![calls("TodoWrite", todo), answers("ok", false)],
+            "order to a subagent",
+            call("Task", &order, result(text, false)),
         ),
+        ("to do", call("TodoWrite", &todo, ok())),
         (
             "tool of others",
-            vec![
-                calls(
-                    "mcp__x__y",
-                    json!({ "query": text, "deep": { "list": [text] } }),
-                ),
-                answers(text, false),
-            ],
+            call("mcp__x__y", &deep, result(text, false)),
         ),
     ]
 }
@@ -273,7 +226,7 @@ fn outputs(text: &str, place: &str, records: &[Value]) -> String {
 fn eighty_kinds_of_secrets_by_every_way_in_get_out_by_none() {
     let mut leaks = Vec::new();
     for (kind, text, rest) in planted().into_iter().step_by(4) {
-        for (place, records) in records(&text) {
+        for (place, records) in words(&text).into_iter().chain(deeds(&text)) {
             if outputs(&text, place, &records).contains(&rest) {
                 leaks.push(format!("{kind} by the {place}"));
             }

@@ -182,7 +182,7 @@ impl Runner<'_> {
                 }
                 match inner.query_status().await {
                     Ok(inside) => {
-                        facts.add_inside(&clean::name(place.as_os_str().as_bytes()), inside)
+                        facts.add_inside(&clean::name(place.as_os_str().as_bytes()), inside);
                     }
                     Err(error) => tracing::warn!(%error, "a submodule gave no facts"),
                 }
