@@ -5,6 +5,7 @@ use std::{fs::File, io::Read as _, path::PathBuf, sync::mpsc as std_mpsc};
 use rustix::fs::OFlags;
 use tokio::sync::mpsc;
 
+use pitstop_agent::bridge::PutBack;
 use pitstop_base::{clean::chain, private_file};
 use pitstop_core::{
     app::{
@@ -31,6 +32,8 @@ const BUDGET: u64 = 64 * 1024 * 1024;
 pub enum FollowCommand {
     /// Follows this file from now on; up to this many bytes of it are history, whose signals were read before.
     Follow(SessionId, PathBuf, u64),
+    /// Takes this prompt of this session, and all behind it, back.
+    TakeBack(SessionId, PutBack),
     /// Reads on: the file may have grown.
     Grown,
     /// Reads this recording once it is written: it has a command that has ended in the pane.
@@ -48,6 +51,11 @@ pub fn follow(orders: &std_mpsc::Receiver<FollowCommand>, events: &mpsc::Sender<
             match order {
                 FollowCommand::Follow(session, path, history) => {
                     take_up(&mut following, session, path, history, events);
+                }
+                FollowCommand::TakeBack(session, prompt) => {
+                    if let Some(same) = following.as_mut().filter(|one| one.session == session) {
+                        same.put_back = Some(prompt);
+                    }
                 }
                 FollowCommand::Grown => {}
                 FollowCommand::Recorded(iteration, path, flushing) => {
@@ -93,6 +101,7 @@ fn take_up(
             seen: false,
             commands: 0,
             resend: false,
+            put_back: None,
             rewound: None,
         }),
         Err(error) => {
@@ -115,6 +124,8 @@ struct Following {
     commands: u64,
     /// True if everything must be sent, changed or not.
     resend: bool,
+    /// The prompt that the client has put back into the prompt box, until it is taken back.
+    put_back: Option<PutBack>,
     /// The first prompt that a rewind has taken back, until it is reported.
     rewound: Option<String>,
 }
@@ -141,6 +152,9 @@ impl Following {
                 return;
             }
             self.seen = true;
+            if let Some(PutBack { text, prompts }) = self.put_back.take_if(|_| !report.more) {
+                self.digest.branches().take_back(&text, prompts);
+            }
             if let Some(first) = self.digest.branches().take_rewound()
                 && let Ok(tail) = Tail::open(self.tail.path())
             {
@@ -396,5 +410,40 @@ mod tests {
             assert_eq!(facts.turns, 3);
             assert!(facts.whole);
         }
+    }
+
+    #[test]
+    fn a_prompt_that_the_client_puts_back_is_taken_back_before_the_next_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.jsonl");
+        let session: SessionId = "0deae788-ee30-4b6b-b3a0-c1fabacd2974".parse().unwrap();
+        let lines = [
+            record(("u1", "s"), "Never push."),
+            record(("a1", "u1"), "yes"),
+            record(("u2", "a1"), "Always use redis."),
+            record(("a2", "u2"), "DECISION: use redis"),
+        ];
+        std::fs::write(&path, lines.concat()).unwrap();
+        let (commands, orders) = std_mpsc::channel();
+        let (events, mut received) = mpsc::channel(8);
+        let text = "Always use redis.".to_owned();
+        let put_back = PutBack { text, prompts: 1 };
+        for command in [
+            FollowCommand::Follow(session, path, 0),
+            FollowCommand::TakeBack(session, put_back),
+        ] {
+            commands.send(command).unwrap();
+        }
+        drop(commands);
+        follow(&orders, &events);
+        let Some(Event::Read(ReadEvent::Transcript { facts, .. })) = received.blocking_recv()
+        else {
+            panic!("no facts");
+        };
+        assert_eq!(facts.rewound.as_deref(), Some("u2"));
+        assert_eq!(facts.prompt.as_deref(), Some("u1"));
+        let prompts = facts.human.expect("words").prompts;
+        let prompts: Vec<_> = prompts.iter().map(|said| said.text.as_str()).collect();
+        assert_eq!(prompts, ["Never push."]);
     }
 }

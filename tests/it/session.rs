@@ -372,6 +372,9 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     supervisor.keys([key::ENTER]);
     let is_back = || !supervisor.screen().contains("Then so.");
     supervisor.wait_until("the prompt is back in the box", is_back, SOON);
+    // It is unsent again, and nothing else of the turn is left.
+    supervisor.wait_until("it is taken back at once", || !has("use redis"), SOON);
+    assert!(has("use sqlite") && !has("start a server"));
     supervisor.keys([key::CTRL_U]);
     supervisor.prompt("Always count the egrets");
     supervisor.terminal.wait_for_text("As you say.", SOON);

@@ -10,6 +10,8 @@
 //! taken back. Only prompts show this, because the results of parallel calls are beside the chain, too; and only once they are
 //! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. A rewind to
 //! before the first prompt leaves no trace: the client makes the next one continue from the last record (2.1.330 to 2.1.332).
+//!
+//! The client's own side, where it speaks, says at once which prompt it has put back into the prompt box, and how many are left.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -42,12 +44,24 @@ pub struct Branches {
     /// The lines of the records by their names, each as a number.
     records: HashMap<u64, u64>,
     order: VecDeque<u64>,
-    /// The prompts that are not taken back, oldest first: their lines and names.
-    prompts: VecDeque<(u64, String)>,
+    /// The prompts that are not taken back, oldest first.
+    prompts: VecDeque<Prompt>,
+    /// The lines of the compactions, and of the client's summaries, which it counts as prompts.
+    compactions: Vec<u64>,
+    summaries: Vec<u64>,
     /// The newest prompt, if it may have taken back all from an earlier one on: its line, and the earlier one's place in `prompts`.
     unanswered: Option<(u64, usize)>,
     taken_back: VecDeque<Range<u64>>,
     rewound: Option<(u64, String)>,
+}
+
+/// A prompt that is not taken back.
+#[derive(Debug)]
+struct Prompt {
+    line: u64,
+    name: String,
+    /// Its text as a number; none if it has more than text.
+    text: Option<u64>,
 }
 
 impl Branches {
@@ -103,15 +117,23 @@ impl Branches {
         if self.lines != self.known || record["isSidechain"] == true {
             return;
         }
-        if record["type"] == "assistant" {
+        if record["subtype"] == "compact_boundary" {
+            self.compactions.push(line);
+        } else if record["isCompactSummary"] == true {
+            self.summaries.push(line);
+        } else if record["type"] == "assistant" {
             self.note_answer(record["parentUuid"].as_str());
         } else if let Some((name, parent)) = prompt_names(record) {
             let from = parent.and_then(|parent| self.line_of(parent));
-            let first = from.and_then(|from| self.prompts.iter().position(|(at, _)| *at > from));
+            let first = from.and_then(|from| self.prompts.iter().position(|one| one.line > from));
             let goes_on = |(line, _): &(u64, usize)| from.is_some_and(|from| from >= *line);
             let before = self.unanswered.filter(goes_on);
             self.unanswered = first.map(|first| (line, first)).or(before);
-            self.prompts.push_back((line, name.to_owned()));
+            self.prompts.push_back(Prompt {
+                line,
+                name: name.to_owned(),
+                text: text_of(record).map(|text| hash_name(text.as_bytes())),
+            });
             if self.prompts.len() > KEPT {
                 self.prompts.pop_front();
                 self.unanswered = None;
@@ -138,24 +160,55 @@ impl Branches {
         if above.is_none_or(|above| above < line) {
             return;
         }
+        self.take_back_lines(first, line);
+    }
+
+    /// Takes back the prompt that the client has put back into the prompt box, and all behind it, if this many are left before it. They
+    /// are counted from the first one that the client knows: a resumed one knows none from before a compaction. Does nothing where no
+    /// prompt fits: the box may hold one that was never sent.
+    pub fn take_back(&mut self, text: &str, left: usize) {
+        let text = Some(hash_name(text.as_bytes()));
+        let prompts = self.prompts.iter().map(|one| one.line);
+        let lines: Vec<u64> = prompts.chain(self.summaries.iter().copied()).collect();
+        let fits = |one: &Prompt, first: u64| {
+            let before = lines.iter().filter(|line| (first..one.line).contains(line));
+            one.text == text && before.count() == left
+        };
+        let found = self.prompts.iter().rposition(|one| {
+            let firsts = [0].iter().chain(&self.compactions);
+            let mut before = firsts.filter(|first| **first <= one.line);
+            before.any(|first| fits(one, *first))
+        });
+        // Of too many prompts the oldest are not known.
+        if let Some(first) = found.filter(|_| self.prompts.len() < KEPT) {
+            self.unanswered = None;
+            self.take_back_lines(first, self.known);
+        }
+    }
+
+    /// Takes back the prompts from this place on, with all lines from there up to this one.
+    fn take_back_lines(&mut self, first: usize, end: u64) {
         let behind = self.prompts.split_off(first);
-        if let Some((from, name)) = behind.front() {
-            self.taken_back.push_back(*from..line);
+        if let Some(Prompt { line, name, .. }) = behind.front() {
+            let taken_back = *line..end;
+            for others in [&mut self.compactions, &mut self.summaries] {
+                others.retain(|line| !taken_back.contains(line));
+            }
+            self.taken_back.push_back(taken_back);
             if self.taken_back.len() > KEPT {
                 self.taken_back.pop_front();
             }
-            let is_earlier = |(earlier, _): &(u64, String)| from < earlier;
-            if self.rewound.as_ref().is_none_or(is_earlier) {
-                self.rewound = Some((*from, name.clone()));
+            if self.rewound.as_ref().is_none_or(|(at, _)| line < at) {
+                self.rewound = Some((*line, name.clone()));
             }
         }
-        let newest = behind.into_iter().filter(|(at, _)| *at >= line);
+        let newest = behind.into_iter().filter(|one| one.line >= end);
         self.prompts.extend(newest);
     }
 
     /// Returns the name of the newest prompt.
     pub fn newest_prompt(&self) -> Option<&str> {
-        self.prompts.back().map(|(_, name)| name.as_str())
+        self.prompts.back().map(|one| one.name.as_str())
     }
 
     /// Takes the name of the first prompt that was taken back since the last call of this function.
@@ -188,6 +241,15 @@ fn prompt_names(record: &Value) -> Option<(&str, Option<&str>)> {
     match record.get("parentUuid")? {
         Value::Null => Some((name, None)),
         parent => Some((name, Some(parent.as_str()?))),
+    }
+}
+
+/// Returns the text of a prompt that is nothing else.
+fn text_of(record: &Value) -> Option<&str> {
+    match &record["message"]["content"] {
+        Value::String(text) => Some(text),
+        Value::Array(blocks) if blocks.len() == 1 => blocks[0]["text"].as_str(),
+        _ => None,
     }
 }
 
@@ -290,6 +352,51 @@ mod tests {
                 read(text),
                 (stands.to_owned(), rewound.to_owned()),
                 "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_is_put_back_is_taken_back_at_once_if_it_is_known_which() {
+        let read = |names: &str, (text, left): (&str, usize)| {
+            let mut branches = Branches::default();
+            for (number, one) in names.split_whitespace().enumerate() {
+                let mut record = match one {
+                    "boundary" => json!({"type": "system", "subtype": "compact_boundary"}),
+                    _ => line(&format!("u{number}<-")),
+                };
+                if one == "summary" {
+                    record["isCompactSummary"] = true.into();
+                }
+                record["message"]["content"] = one.into();
+                branches.take_line(record.to_string().as_bytes());
+                branches.take_record(&record);
+            }
+            branches.take_back(text, left);
+            let lines = 0..names.split_whitespace().count() as u64;
+            let stands = lines.filter(|line| branches.is_kept(*line)).count();
+            (branches.take_rewound(), stands)
+        };
+        for (names, put_back, rewound, stands) in [
+            ("go add go", ("go", 2), Some("u2"), 2),
+            ("go add go", ("go", 0), Some("u0"), 0),
+            ("go add go", ("add", 1), Some("u1"), 1),
+            // A prompt that was never sent, or was taken out of the queue.
+            ("go add go", ("go", 1), None, 3),
+            ("go add go", ("go", 3), None, 3),
+            // Behind a compaction, in the client that has compacted, and in one that has resumed the session.
+            ("go boundary handoff go", ("go", 2), Some("u3"), 3),
+            ("go boundary handoff go", ("go", 1), Some("u3"), 3),
+            ("go boundary summary go", ("go", 2), Some("u3"), 3),
+            ("go boundary summary go", ("go", 1), Some("u3"), 3),
+            ("go boundary summary go", ("go", 0), Some("u0"), 0),
+            ("go boundary summary", ("go", 2), None, 3),
+        ] {
+            let found = read(names, put_back);
+            assert_eq!(
+                found,
+                (rewound.map(str::to_owned), stands),
+                "{names} {put_back:?}"
             );
         }
     }

@@ -174,15 +174,16 @@ impl Digest {
         let marks: [&[u8]; 3] = [b"\"user\"", b"\"assistant\"", b"\"queued_command\""];
         let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
-        let answer = self.branches.awaits_answer() && has(b"\"assistant\"");
+        let branch = self.branches.awaits_answer() && has(b"\"assistant\"")
+            || short && has(b"\"compact_boundary\"");
         let before = self.commands.log().total();
-        if commands || calls || work || human || answer {
+        if commands || calls || work || human || branch {
             for record in parsed_records(line) {
                 if work {
                     self.work.take_record(&record);
                     self.worked = true;
                 }
-                if human || answer {
+                if human || branch {
                     self.branches.take_record(&record);
                 }
                 if human {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::runtime::{Shell, agent::length, follower::FollowCommand, handoff_files, trim::Ask};
-use pitstop_agent::claude::projects::repository_top;
+use pitstop_agent::{bridge::PutBack, claude::projects::repository_top};
 use pitstop_base::clean::chain;
 use pitstop_core::{
     api::wire::CommitBody,
@@ -149,6 +149,11 @@ impl Shell {
         self.services
             .follower
             .send(FollowCommand::Follow(session, path, history));
+    }
+
+    pub(in crate::runtime) fn take_back(&mut self, session: SessionId, prompt: PutBack) {
+        let command = FollowCommand::TakeBack(session, prompt);
+        self.services.follower.send(command);
     }
 
     /// Returns the transcript of a session: the one that is followed, if it is that session's.

@@ -1,7 +1,7 @@
 // The bridge: reports this session's usage, turns and prompt box to the pitstop that hosts it, and carries out its orders.
 //
-// What it may do: read the version, and what `figures.js`, `orders.js`, `prompts.js`, `socket.js`, `tools.js` and `trigger.js` beside
-// it name. It changes no other event on its way, writes no file and starts no process.
+// What it may do: read the version and how many prompts the conversation has, and what `figures.js`, `orders.js`, `prompts.js`,
+// `socket.js`, `tools.js` and `trigger.js` beside it name. It changes no other event on its way, writes no file and starts no process.
 //
 // No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
 // dropped. The protocol is described in `crates/agent/src/bridge/`.
@@ -59,6 +59,12 @@ const reportUsage = ($, detail) => report($, () => figures($, detail), detail ? 
 
 const reportDraft = ($, { text, cursor }) =>
   report($, { fact: "draft_changed", text: text.slice(0, DRAFT_LIMIT), cursor: Math.min(cursor, DRAFT_LIMIT) }, "draft");
+
+// A prompt that is back in the box, as after a rewind: how many are left says which one it was.
+const promptPutBack = async ($, text) => {
+  const left = (await $.session.messages()).filter(({ role, toolResults }) => role === "user" && !toolResults?.length);
+  return { fact: "prompt_put_back", text: text.slice(0, DRAFT_LIMIT), prompts: left.length };
+};
 
 // An order belongs to the first who takes it, so that of several processes one carries it out, once.
 const follow = async ($, order) => {
@@ -155,6 +161,9 @@ export const register = (on) => {
   on("prompt.change", async ($, e, next) => {
     changes += 1;
     reportDraft($, e);
+    // In a turn it is one that waited.
+    const isBack = e.origin?.kind === "engine" && e.text !== "" && !conversation.turn;
+    if (isBack) report($, () => promptPutBack($, e.text), "put_back");
     return next(e);
   });
 };

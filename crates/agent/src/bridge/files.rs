@@ -164,7 +164,11 @@ mod tests {
             (
                 "pitstop",
                 "register.js",
-                &["$.session.version(", "$.clock.sleep("],
+                &[
+                    "$.session.version(",
+                    "$.session.messages(",
+                    "$.clock.sleep(",
+                ],
             ),
             ("pitstop", "figures.js", &["$.session.usage("]),
             (

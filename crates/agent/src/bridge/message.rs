@@ -220,6 +220,15 @@ impl UnsentPrompt {
     }
 }
 
+/// A prompt that the client has put back into the prompt box.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PutBack {
+    /// Its text.
+    pub text: String,
+    /// The number of prompts that are left in the conversation.
+    pub prompts: usize,
+}
+
 /// The usage of the context window.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Usage {
@@ -369,6 +378,8 @@ pub enum Fact {
     },
     /// The prompt box holds another text.
     DraftChanged(UnsentPrompt),
+    /// The client has put a prompt back into the prompt box, as a rewind does.
+    PromptPutBack(PutBack),
     /// The usage of the context window was measured.
     Usage(Usage),
 }
@@ -384,6 +395,7 @@ impl Fact {
                 check_length("text", text, PROMPT_LIMIT)?;
             }
             Self::DraftChanged(draft) => draft.check()?,
+            Self::PromptPutBack(prompt) => check_length("text", &prompt.text, DRAFT_LIMIT)?,
             Self::Usage(usage) => usage.check()?,
         }
         Ok(self)
@@ -543,6 +555,13 @@ mod tests {
             Some(Fact::DraftChanged(draft.clone()))
         );
         assert_eq!(
+            fact(r#"{"fact":"prompt_put_back","text":"Go","prompts":3}"#),
+            Some(Fact::PromptPutBack(PutBack {
+                text: "Go".into(),
+                prompts: 3
+            }))
+        );
+        assert_eq!(
             outcome(r#"{"order":1,"outcome":"draft","text":"é\n🦀","cursor":4}"#),
             Some(Outcome::Draft(draft))
         );
@@ -576,6 +595,8 @@ mod tests {
             r#"{"fact":"prompt_submitted","origin":"../x","text":""}"#.to_owned(),
             format!(r#"{{"fact":"prompt_submitted","origin":"plugin","text":"{long}"}}"#),
             format!(r#"{{"fact":"draft_changed","text":"{long}","cursor":0}}"#),
+            format!(r#"{{"fact":"prompt_put_back","text":"{long}","prompts":0}}"#),
+            r#"{"fact":"prompt_put_back","text":"Go","prompts":-1}"#.to_owned(),
             r#"{"fact":"draft_changed","text":"ab","cursor":3}"#.to_owned(),
             r#"{"fact":"draft_changed","text":"ab","cursor":-1}"#.to_owned(),
             r#"{"fact":"draft_changed","text":"ab","cursor":1e3}"#.to_owned(),

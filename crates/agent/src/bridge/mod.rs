@@ -32,8 +32,8 @@ pub use files::{FILES, FIRST_VERSION, PLUGIN, place_of, text_of};
 pub use link::{Absence, Link, Reported, SILENCE, too_old};
 pub use message::{
     Category, CategoryKind, CompactBody, Decision, Fact, HelloBody, InstanceName, Invalid,
-    OrderBody, Outcome, OutcomeBody, Part, PromptBody, QuestionId, Refusal, Sender, Trigger,
-    TurnEnd, UnsentPrompt, Usage,
+    OrderBody, Outcome, OutcomeBody, Part, PromptBody, PutBack, QuestionId, Refusal, Sender,
+    Trigger, TurnEnd, UnsentPrompt, Usage,
 };
 pub use orders::{BridgeOrder, OrderId, Orders, Owner, Rejection, ReplaceWhen, Waiting};
 pub use tools::{Caller, TOOLS, Tool, ToolBody, ToolsBy};

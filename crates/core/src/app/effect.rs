@@ -12,7 +12,7 @@ use crate::{
         journal::JournalEntry, metrics::TurnFigures,
     },
 };
-use pitstop_agent::bridge::{BridgeOrder, Decision, OrderId, QuestionId};
+use pitstop_agent::bridge::{BridgeOrder, Decision, OrderId, PutBack, QuestionId};
 use pitstop_handoff::{PreservedState, scratchpad::versions::Version};
 use pitstop_terminal::{
     PaneSize,
@@ -131,6 +131,8 @@ pub enum Effect {
         /// The path that the agent has given: the shell checks it before it opens it.
         path: String,
     },
+    /// Take a prompt, and all behind it, back in the transcript of this session: the client has put it back into the prompt box.
+    TakeBack(SessionId, PutBack),
     /// Report what each level of a trim of a session would free; `ReadEvent::TrimPlanned` comes back.
     SurveyTrim {
         /// The number that the answer names.

@@ -245,6 +245,7 @@ impl Session {
                 reported.draft = Some(draft);
                 return Some(FactSeen::BoxChanged);
             }
+            Fact::PromptPutBack(prompt) => effects.push(Effect::TakeBack(self.id, prompt)),
             Fact::Usage(usage) => {
                 if usage.used.is_some() {
                     reported.turns_measured = reported.turns_ended;

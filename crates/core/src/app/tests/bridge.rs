@@ -9,8 +9,8 @@ use crate::{
     guard::Figure,
 };
 use pitstop_agent::bridge::{
-    Absence, BridgeOrder, Category, CategoryKind, Fact, Link, Outcome, Report, Said, TurnEnd,
-    UnsentPrompt, Usage,
+    Absence, BridgeOrder, Category, CategoryKind, Fact, Link, Outcome, PutBack, Report, Said,
+    TurnEnd, UnsentPrompt, Usage,
 };
 
 use super::{in_place::reads_draft, *};
@@ -172,6 +172,17 @@ fn turns_prompts_and_the_draft_are_kept_as_it_says_them() {
     assert_eq!(report.turn_runs, Some(false));
     assert_eq!(report.prompt_origin.as_deref(), Some("composer"));
     assert_eq!(report.draft_characters, Some(1));
+}
+
+#[test]
+fn a_prompt_that_the_client_puts_back_is_taken_back() {
+    let mut bench = Bench::bridged();
+    let text = "go".to_owned();
+    let prompt = PutBack { text, prompts: 2 };
+    let put_back = || Said::Fact(Fact::PromptPutBack(prompt.clone()));
+    let effects = bench.bridge_says(OLD, put_back());
+    assert_eq!(effects, [Effect::TakeBack(session(OLD), prompt.clone())]);
+    assert_eq!(bench.bridge_says(77, put_back()), []);
 }
 
 #[test]
