@@ -89,11 +89,9 @@ pub struct AttachArgs {
 
 /// Runs the command; returns the exit code.
 pub fn run(args: &AttachArgs) -> Outcome {
-    if !out::has_terminal() {
-        return Err(out::misused(
-            "expected a terminal, but standard input or output is a file or a pipe",
-            "run it in a terminal; `pitstop status --json` is for scripts",
-        ));
+    if let Err(why) = out::check_terminal() {
+        let error = StartError::NoTerminal { why, run: false };
+        return Err(out::misused(error.to_string(), error.hint()));
     }
     if env::var_os(OBSERVE_VARIABLE).is_some() {
         return Err(out::failed(

@@ -166,13 +166,11 @@ pub(super) fn start_session(mut request: Request) -> Outcome {
     let config = request.args.config.take();
     request.args.config = config.map(|file| std::path::absolute(&file).unwrap_or(file));
     let is_headless = request.asked.is_headless();
-    let checked = if is_headless || out::has_terminal() {
+    let run = matches!(request.asked, Asked::Run(_));
+    let checked = match out::check_terminal() {
+        Err(why) if !is_headless => Err(StartError::NoTerminal { why, run }),
         // Here, where a person sees the lines of the faults.
-        supervisor::check_system().and_then(|()| check_place(&request))
-    } else {
-        Err(StartError::NoTerminal {
-            run: matches!(request.asked, Asked::Run(_)),
-        })
+        _ => supervisor::check_system().and_then(|()| check_place(&request)),
     };
     let outcome = match checked {
         Ok(()) if is_headless => host_session(request, &mut None),

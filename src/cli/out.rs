@@ -24,6 +24,8 @@ use pitstop_core::config::{
 };
 use pitstop_server::client::{Answer, ApiClient, ClientError};
 
+use crate::supervisor::NoTerminal;
+
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
@@ -143,9 +145,19 @@ pub fn style(stream: &impl IsTerminal) -> Style {
     }
 }
 
-/// Reports whether standard input and output are a terminal.
+/// Reports whether there is a terminal on which a screen can be drawn.
 pub fn has_terminal() -> bool {
-    io::stdin().is_terminal() && io::stdout().is_terminal()
+    check_terminal().is_ok()
+}
+
+/// Checks that standard input and output are a terminal on which a screen can be drawn.
+pub fn check_terminal() -> Result<(), NoTerminal> {
+    match env::var_os("TERM") {
+        _ if !io::stdin().is_terminal() || !io::stdout().is_terminal() => Err(NoTerminal::NotOne),
+        Some(term) if term == "dumb" => Err(NoTerminal::Dumb),
+        Some(term) if !term.is_empty() => Ok(()),
+        _ => Err(NoTerminal::Unnamed),
+    }
 }
 
 /// Makes a runtime on this thread.

@@ -11,12 +11,43 @@ use pitstop_core::config::load::paths::PathsError;
 use pitstop_server::ApiError;
 use pitstop_store::{FilesError, StoreError, lock::LockError};
 
+/// The reason why no screen can be drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoTerminal {
+    /// There is no terminal.
+    #[error("standard input or output is a file or a pipe")]
+    NotOne,
+    /// The environment does not name its kind.
+    #[error("TERM is not set")]
+    Unnamed,
+    /// It prints lines, and can neither clear its screen nor move its cursor.
+    #[error("one with TERM=dumb only prints lines")]
+    Dumb,
+}
+
+impl NoTerminal {
+    /// Returns what to do about it.
+    const fn hint(self) -> &'static str {
+        match self {
+            Self::NotOne => {
+                "run pitstop in a terminal; `pitstop run --headless` needs none, and `pitstop status --json` is for scripts"
+            }
+            Self::Unnamed | Self::Dumb => {
+                "use another terminal, or set TERM to its name if it can draw, as in TERM=xterm-256color; \
+                 `pitstop run --headless` and `pitstop status` need none"
+            }
+        }
+    }
+}
+
 /// The reason why nothing could be supervised, or why it ended.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// There is no terminal to draw on.
-    #[error("pitstop needs a terminal: standard input or output is a file or a pipe")]
+    #[error("pitstop needs a terminal to draw on: {why}")]
     NoTerminal {
+        /// What there is instead.
+        why: NoTerminal,
         /// True if an autonomous run was asked for, which can do without.
         run: bool,
     },
@@ -89,10 +120,8 @@ impl StartError {
     /// Returns what to do about it; empty if the error's text is enough.
     pub const fn hint(&self) -> &'static str {
         match self {
-            Self::NoTerminal { run: true } => "add --headless to run without one",
-            Self::NoTerminal { run: false } => {
-                "run pitstop in a terminal; `pitstop status --json` is for scripts"
-            }
+            Self::NoTerminal { run: true, .. } => "add --headless to run without one",
+            Self::NoTerminal { why, .. } => why.hint(),
             Self::Clock => {
                 "set it: runs, their files and usage limits are distinguished by the time"
             }

@@ -36,7 +36,7 @@ use pitstop_core::{
 use pitstop_handoff::Generator;
 
 pub use boot::{check_system, run};
-pub use error::StartError;
+pub use error::{NoTerminal, StartError};
 
 use program::Hosted;
 

@@ -376,6 +376,20 @@ fn without_a_terminal_it_says_so() {
 }
 
 #[test]
+fn a_terminal_that_cannot_be_drawn_on_is_refused() {
+    for (term, why) in [("dumb", "TERM=dumb"), ("", "TERM is not set")] {
+        for args in [&["demo"][..], &["attach"]] {
+            let launch = demo().env("TERM", term);
+            let refused = call(&launch, launch.project(), (200, 24), args);
+            refused.wait_for_text(why, SOON);
+            refused.wait_for_text("pitstop run --headless", SOON);
+            assert_eq!(refused.wait_for_exit(SOON).code, 2, "{term:?} {args:?}");
+            assert!(!refused.output().contains(&b'\x1b'), "nothing is drawn");
+        }
+    }
+}
+
+#[test]
 fn a_second_supervisor_names_the_one_that_holds_the_project() {
     let launch = demo();
     let first = launch.start();
