@@ -12,19 +12,15 @@ use std::{
     env, io,
     os::{
         fd::AsFd as _,
-        unix::{
-            net::UnixStream as BlockingStream,
-            process::{CommandExt as _, ExitStatusExt as _},
-        },
+        unix::{net::UnixStream as BlockingStream, process::ExitStatusExt as _},
     },
     path::Path,
-    process::{Child, Command, ExitStatus},
+    process::{Child, ExitStatus},
     time::{Duration, Instant},
 };
 
 use clap::Args;
 use rustix::process::{Pid, Signal as Number, kill_process};
-use serde::Deserialize;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::{
@@ -124,35 +120,16 @@ pub fn run(args: &AttachArgs) -> Outcome {
                 }
             })
         }
-        (Ok(answer), _) if answer.status == OTHER_VERSION => by_its_own_program(args),
+        (Ok(answer), _) if answer.status == OTHER_VERSION => {
+            let flags = [("--watch", args.watch), ("--take", args.take)];
+            let flags = flags.into_iter().filter(|(_, is_set)| *is_set);
+            let words = std::iter::once("attach").chain(flags.map(|(flag, _)| flag));
+            Err(out::by_own_program(words))
+        }
         (Ok(answer), _) => Err(out::refused(&answer)),
         (Err(ClientError::NoSupervisor { .. }), _) => Err(out::none_runs()),
         (Err(error), _) => Err(error.into()),
     }
-}
-
-/// What the status of every version says of its supervisor.
-#[derive(Deserialize)]
-struct OwnProgram {
-    version: String,
-    pid: u32,
-}
-
-/// Becomes the program of the supervisor, which is of another version and can attach to it.
-fn by_its_own_program(args: &AttachArgs) -> Outcome {
-    let (own, _) = out::get::<OwnProgram>("/status")?;
-    eprintln!(
-        "pitstop: the session here is run by pitstop {}: its own program shows it",
-        one_line(&own.version)
-    );
-    let mut program = Command::new(format!("/proc/{}/exe", own.pid));
-    program.arg0("pitstop").arg("attach");
-    program.args(args.watch.then_some("--watch"));
-    program.args(args.take.then_some("--take"));
-    Err(out::failed(
-        format!("that cannot be started: {}", program.exec()),
-        "detach and stop work all the same: `pitstop detach`, `pitstop stop`",
-    ))
 }
 
 /// The supervisor has ended before it took the terminal.

@@ -26,6 +26,7 @@ pub mod notify;
 mod observer;
 mod offer;
 pub mod out;
+mod own_program;
 pub mod phone;
 mod picker;
 pub mod plugin;

@@ -1,6 +1,7 @@
 //! The functions that all printing commands share: quiet writes, clean text, aligned columns, one way to fail.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use pitstop_core::config::{
 };
 use pitstop_server::client::{Answer, ApiClient, ClientError};
 
+use super::own_program;
 use crate::supervisor::NoTerminal;
 
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
@@ -297,12 +299,20 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
     let answer = serde_json::from_slice(&answer.body)
         .ok()
         .zip(String::from_utf8(answer.body).ok());
-    answer.map(Some).ok_or_else(|| {
-        failed(
-            "the supervisor's answer is not in the form this version knows",
-            "both must be of the same version; restart the older one",
-        )
-    })
+    answer
+        .map(Some)
+        .ok_or_else(|| by_own_program(env::args_os().skip(1)))
+}
+
+/// Becomes the program of the supervisor of the current project, called with these words; returns why that cannot be done.
+pub fn by_own_program(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Failure {
+    match here() {
+        Ok(door) => {
+            let error = own_program::become_it(&door, Instant::now() + ANSWER_LIMIT, words);
+            failed(error.to_string(), error.hint())
+        }
+        Err(error) => error.into(),
+    }
 }
 
 /// The hint on how to start a supervisor.

@@ -539,6 +539,13 @@ fn a_supervisor_of_another_version_is_listed_and_shown_by_its_own_program() {
         shown.wait_for_text("invalid time interval", SOON);
         assert_eq!(shown.wait_for_exit(SOON).code, 1);
     }
+    // What this version cannot read, the other's program prints.
+    for args in [&["status"][..], &["status", "--line"], &["history"]] {
+        let output = launch.command(args).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains("run by pitstop 9.9.9"), "{args:?}: {text}");
+        assert!(text.contains("--help'"), "{args:?}: {text}");
+    }
     own.kill().unwrap();
     own.wait().unwrap();
 }
