@@ -59,6 +59,10 @@ const PLACE: &str = "fleet";
 /// How a shell on another machine finds pitstop: one that is not a login shell often lacks these places.
 const THERE: &str = "PATH=\"$PATH:$HOME/.cargo/bin:$HOME/.local/bin:/usr/local/bin\" exec pitstop";
 
+/// The exit codes of ssh where it has failed itself, and of a shell that finds no such program.
+const SSH_FAILED: i32 = 255;
+const NOT_FOUND: i32 = 127;
+
 /// What a host said last.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -212,7 +216,7 @@ fn ask_machine(host: &str) -> Result<Vec<Value>, String> {
     let mut ssh = Command::new("ssh")
         .args(["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--"])
         .arg(host)
-        .arg(format!("{THERE} ls --json {LOCAL_FLAG}"))
+        .arg(in_sh(&format!("{THERE} ls --json {LOCAL_FLAG}")))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -228,17 +232,36 @@ fn ask_machine(host: &str) -> Result<Vec<Value>, String> {
     let answer = answer.join().unwrap_or_default();
     if !status.success() {
         let complaint = complaint.join().unwrap_or_default();
-        let last = complaint.trim().lines().last().unwrap_or("no reason given");
-        return Err(format!(
-            "ssh: {}",
-            last.chars().take(200).collect::<String>()
-        ));
+        return Err(describe_failure(status.code(), &complaint));
     }
-    let read: Result<Value, _> = serde_json::from_str(&answer);
-    let sessions = read
-        .ok()
-        .and_then(|read| read["sessions"].as_array().cloned());
+    // Some logins greet, in front of the answer or behind it.
+    let mut lines = answer.lines().rev();
+    let sessions = lines.find_map(|line| {
+        let read: Value = serde_json::from_str(line).ok()?;
+        read["sessions"].as_array().cloned()
+    });
     sessions.ok_or_else(|| "its answer is no list of sessions".to_owned())
+}
+
+/// Returns a line for a shell of any kind that has the usual one run this.
+fn in_sh(line: &str) -> String {
+    format!("exec sh -c {}", shell_words::quote(line))
+}
+
+/// Returns why a host gave no answer, by the exit code of ssh and what was printed as errors.
+fn describe_failure(code: Option<i32>, complaint: &str) -> String {
+    if code == Some(NOT_FOUND) {
+        return "pitstop is not installed there: it is in none of the PATH, ~/.cargo/bin, ~/.local/bin and /usr/local/bin".to_owned();
+    }
+    let whose = match code {
+        Some(SSH_FAILED) | None => "ssh",
+        Some(_) => "pitstop there",
+    };
+    let mut lines = complaint.trim().lines();
+    let said = lines.clone().find_map(|line| line.strip_prefix("error: "));
+    let said = said.or(lines.next_back()).unwrap_or("no reason given");
+    let said: String = said.chars().take(200).collect();
+    format!("{whose}: {said}")
 }
 
 /// Returns the sessions of other machines by their records in the shared store.
@@ -291,7 +314,10 @@ fn read_stream(stream: Option<&mut impl std::io::Read>) -> String {
 
 /// Shows a session of another machine in this terminal; returns only if that cannot be started.
 pub(super) fn attach_host(host: &str, project: &str) -> Failure {
-    let there = format!("cd -- {} && {THERE} attach", shell_words::quote(project));
+    let there = in_sh(&format!(
+        "cd -- {} && {THERE} attach",
+        shell_words::quote(project)
+    ));
     let error = Command::new("ssh").args(["-t", "--", host, &there]).exec();
     out::failed(format!("ssh cannot be started: {error}"), "")
 }

@@ -40,8 +40,10 @@ fn fleet(hosts: &str, there: &Launch) -> Launch {
     // The last word is what the shell there runs.
     let ssh = format!(
         "#!/bin/sh\necho \"$*\" >>{asked}\nwhile [ \"$1\" != -- ]; do shift; done\n\
-         case $2 in hangs) exec sleep 1000;; down) echo 'ssh: no route to host' >&2; exit 255;; nonsense) cat {nonsense}; exit;; esac\n\
-         [ -e {gone} ] && exit 255\n{exports}\ncd {dir}; eval \"$3\"\n",
+         case $2 in hangs) exec sleep 1000;; greets) echo Welcome; echo 'for members only' >&2; trap 'echo Bye' EXIT;;\n\
+         old) echo \"error: unexpected argument '--local' found\" >&2; echo \"try '--help'\" >&2; exit 2;; bare) exit 127;;\n\
+         down) echo 'ssh: no route to host' >&2; exit 255;; nonsense) cat {nonsense}; exit;; esac\n\
+         [ -e {gone} ] && exit 255\n{exports}\ncd {dir}; (eval \"$3\")\n",
         asked = home.path("asked").display(),
         nonsense = home.path("nonsense").display(),
         gone = home.path("gone").display(),
@@ -129,6 +131,22 @@ fn the_sessions_of_other_machines_are_listed_and_attached_to_and_no_host_delays_
     assert!(asked(&here.the_home().path("asked")) < 40);
     let local = all(&here.command(&["ls", "--local"]).output().unwrap());
     assert!(!local.contains("box") && !local.contains("down"), "{local}");
+}
+
+#[test]
+fn a_host_may_greet_and_one_without_a_pitstop_that_can_answer_is_told() {
+    let there = Launch::quiet_demo().start();
+    there.wait_for_state("idle", SOON);
+    let here = fleet(r#"["greets", "bare", "old"]"#, &there.launch);
+    let list = answered(&here, &there);
+    assert_eq!(list["sessions"][0]["host"], "greets", "{list}");
+    let silent = || listed(&here)["silent_hosts"].to_string();
+    for why in [
+        "pitstop is not installed there",
+        "pitstop there: unexpected argument '--local' found",
+    ] {
+        there.wait_until(why, || silent().contains(why), SOON);
+    }
 }
 
 #[test]
