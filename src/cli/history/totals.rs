@@ -9,29 +9,45 @@ use serde_json::{Value, json};
 use super::short_task;
 use crate::cli::out::{columns, duration, heads};
 use pitstop_base::format;
-use pitstop_core::lineage::metrics::Total;
+use pitstop_core::lineage::{EndReason, Iteration, metrics::Total};
 use pitstop_store::RunHistory;
+
+/// The line that explains [`Cost::in_words`].
+const AT_LEAST: &str =
+    "at least: an agent was killed there, and what its last call cost was not reported\n";
 
 /// The cost of several iterations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cost {
     iterations: usize,
     usd: f64,
+    /// True if one of them died: the client reports the cost of a call behind it.
+    at_least: bool,
 }
 
 impl Cost {
-    fn add(&mut self, usd: Option<f64>) {
+    fn of<'a>(iterations: impl IntoIterator<Item = &'a Iteration>) -> Self {
+        let mut cost = Self::default();
+        for one in iterations {
+            cost.add(one);
+        }
+        cost
+    }
+
+    fn add(&mut self, iteration: &Iteration) {
         self.iterations += 1;
-        self.usd += usd.unwrap_or(0.0);
+        self.usd += iteration.cost_usd.unwrap_or(0.0);
+        self.at_least |= iteration.end_reason == Some(EndReason::Crash);
+    }
+
+    fn in_words(self) -> String {
+        let least = if self.at_least { "at least " } else { "" };
+        format!("{least}{}", format::dollars(self.usd))
     }
 }
 
-fn of_run(run: &RunHistory) -> Cost {
-    let mut cost = Cost::default();
-    for iteration in &run.iterations {
-        cost.add(iteration.cost_usd);
-    }
-    cost
+fn total(runs: &[RunHistory]) -> Cost {
+    Cost::of(runs.iter().flat_map(|run| &run.iterations))
 }
 
 /// Returns the costs by the day on which an iteration began, UTC, newest first.
@@ -39,7 +55,7 @@ fn by_day(runs: &[RunHistory]) -> Vec<(NaiveDate, Cost)> {
     let mut days: BTreeMap<NaiveDate, Cost> = BTreeMap::new();
     for iteration in runs.iter().flat_map(|run| &run.iterations) {
         let day = iteration.started_at.date_naive();
-        days.entry(day).or_default().add(iteration.cost_usd);
+        days.entry(day).or_default().add(iteration);
     }
     days.into_iter().rev().collect()
 }
@@ -63,15 +79,16 @@ pub(super) fn as_json(runs: &[RunHistory], found: &[Total]) -> Value {
         })
         .collect();
     let by_run = runs.iter().map(|run| {
-        let cost = of_run(run);
+        let cost = Cost::of(&run.iterations);
         json!({"run_id": run.run.run, "started_at": run.run.started_at, "task": run.run.task,
-               "iterations": cost.iterations, "cost_usd": cost.usd})
+               "iterations": cost.iterations, "cost_usd": cost.usd, "at_least": cost.at_least})
     });
     let days = by_day(runs).into_iter().map(|(day, cost)| {
-        json!({"day": day.to_string(), "iterations": cost.iterations, "cost_usd": cost.usd})
+        json!({"day": day.to_string(), "iterations": cost.iterations, "cost_usd": cost.usd, "at_least": cost.at_least})
     });
+    let all = total(runs);
     json!({
-        "cost_usd": runs.iter().map(|run| of_run(run).usd).sum::<f64>(),
+        "cost_usd": all.usd, "at_least": all.at_least,
         "runs": by_run.collect::<Vec<_>>(), "days": days.collect::<Vec<_>>(),
         "reboots": reboots, "steps": steps,
     })
@@ -81,30 +98,21 @@ pub(super) fn as_json(runs: &[RunHistory], found: &[Total]) -> Value {
 pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
     let mut by_run = vec![heads("run|iterations|cost|task")];
     by_run.extend(runs.iter().map(|run| {
-        let cost = of_run(run);
+        let cost = Cost::of(&run.iterations);
         vec![
             run.run.run.to_string(),
             cost.iterations.to_string(),
-            format::dollars(cost.usd),
+            cost.in_words(),
             short_task(run.run.task.as_deref()),
         ]
     }));
     let mut days = vec![heads("day (UTC)|iterations|cost")];
-    let mut all = Cost::default();
-    for (day, cost) in by_day(runs) {
-        days.push(vec![
-            day.to_string(),
-            cost.iterations.to_string(),
-            format::dollars(cost.usd),
-        ]);
-        all.iterations += cost.iterations;
-        all.usd += cost.usd;
+    let all = total(runs);
+    let named = by_day(runs).into_iter();
+    let named = named.map(|(day, cost)| (day.to_string(), cost));
+    for (name, cost) in named.chain([("total".to_owned(), all)]) {
+        days.push(vec![name, cost.iterations.to_string(), cost.in_words()]);
     }
-    days.push(vec![
-        "total".to_owned(),
-        all.iterations.to_string(),
-        format::dollars(all.usd),
-    ]);
     let mut reboots = vec![heads("cause|outcome|count")];
     let mut steps = vec![heads("step|count|mean|longest")];
     for one in found {
@@ -125,7 +133,8 @@ pub(super) fn table(runs: &[RunHistory], found: &[Total]) -> String {
     }
     let mut tables = Vec::new();
     if !runs.is_empty() {
-        tables.extend([columns(&by_run), columns(&days)]);
+        let explained = if all.at_least { AT_LEAST } else { "" };
+        tables.extend([columns(&by_run), columns(&days) + explained]);
     }
     if reboots.len() + steps.len() == 2 {
         tables.push("no reboots yet\n".to_owned());
@@ -166,6 +175,24 @@ mod tests {
         assert_eq!(json["cost_usd"], 3.75);
         assert_eq!(json["days"][0]["cost_usd"], 2.25);
         assert_eq!(json["runs"][1]["iterations"], 2);
+    }
+
+    #[test]
+    fn a_total_with_an_agent_that_was_killed_is_the_least_that_was_spent() {
+        let evening = Utc.with_ymd_and_hms(2026, 11, 20, 23, 30, 0).unwrap();
+        let mut killed = run(evening, &[1.5, 0.25]);
+        killed.iterations[0].end_reason = Some(EndReason::Crash);
+        let runs = [run(evening + TimeDelta::hours(9), &[2.0]), killed];
+        let text = table(&runs, &[]);
+        let (spent, least): (Vec<&str>, Vec<&str>) = text
+            .lines()
+            .filter(|line| line.contains('$'))
+            .partition(|line| !line.contains("at least $"));
+        assert_eq!((spent.len(), least.len()), (2, 3), "{text}");
+        assert!(text.contains(AT_LEAST), "{text}");
+        let json = as_json(&runs, &[]);
+        assert_eq!(json["at_least"], true);
+        assert_eq!(json["runs"][0]["at_least"], false);
     }
 
     #[test]
