@@ -6,8 +6,12 @@ use std::{
 };
 
 use pitstop_base::process;
-use pitstop_core::lineage::{Project, journal::JournalEntry};
+use pitstop_core::{
+    config::load::paths::project_hash,
+    lineage::{Project, journal::JournalEntry},
+};
 use pitstop_store::{Store, StoreOptions, StoreTarget};
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
@@ -321,6 +325,37 @@ fn an_unsent_prompt_survives_a_crash_in_the_reboot() {
         .terminal
         .wait_for_text("\u{276f}\u{a0}my own words", SOON);
     assert_ne!(session_of(&supervisor.status()), old);
+}
+
+/// What stands unsent in the prompt box at the end stands in that of the next session.
+#[test]
+fn an_unsent_prompt_comes_back_after_a_quit_a_hang_up_and_a_kill() {
+    let launch = demo().set("session.on_hangup=\"end\"");
+    let project = project_hash(launch.project()).unwrap();
+    let kept = format!("state/pitstop/projects/{project}/draft.md");
+    let kept = launch.the_home().path(&kept);
+    let ends: [fn(&Supervisor); 3] = [
+        |supervisor| drop(supervisor.quit()),
+        |supervisor| supervisor.terminal.signal(Signal::HUP),
+        |supervisor| supervisor.signal(Signal::KILL),
+    ];
+    let words = "\u{276f}\u{a0}my own words";
+    for end in ends {
+        let supervisor = launch.start();
+        supervisor.wait_for_state("idle", SOON);
+        supervisor.keys(["my own words"]);
+        supervisor.terminal.wait_for_text(words, SOON);
+        let is_kept = || fs::read_to_string(&kept).is_ok_and(|text| text.contains("my own words"));
+        supervisor.wait_until("it is on disk", is_kept, SOON);
+        end(&supervisor);
+        supervisor.wait_for_exit(SOON);
+        wait_for_end(launch.the_home());
+        let again = launch.start();
+        again.terminal.wait_for_text(words, SOON);
+        again.keys([key::CTRL_U]);
+        again.quit();
+        wait_for_end(launch.the_home());
+    }
 }
 
 #[test]
