@@ -109,6 +109,7 @@ impl Product {
             host: (140, 40),
             now: At {
                 since_start: Duration::ZERO,
+                asleep: Duration::ZERO,
                 wall,
                 zone: clock::UTC,
             },
@@ -283,6 +284,7 @@ impl Product {
             let wall = DateTime::from_timestamp(BEGAN, 0).unwrap_or_default() + self.since_start;
             let at = At {
                 since_start: self.since_start,
+                asleep: Duration::ZERO,
                 wall,
                 zone: clock::UTC,
             };

@@ -552,7 +552,7 @@ mod tests {
         let started = DateTime::from_timestamp(1_795_000_000, 0).unwrap();
         let one = run(started, &[1.0, 0.5]);
         let reports = [(&one, report_of(&one))];
-        let table = all_table(&reports, |_| pitstop_base::clock::UTC);
+        let table = all_table(&reports, pitstop_base::clock::UTC);
         assert!(
             table.starts_with(
                 "run 20261118-110640-010203 · 2026-11-18 11:06 · $1.50 · port the importer\n"
@@ -562,10 +562,7 @@ mod tests {
         let json = all_json(&reports);
         assert_eq!(json["runs"][0]["cost_usd"], 1.5);
         assert_eq!(json["runs"][0]["iterations"][1]["cost_usd"], 0.5);
-        assert_eq!(
-            all_table(&[], |_| pitstop_base::clock::UTC),
-            "nothing found\n"
-        );
+        assert_eq!(all_table(&[], pitstop_base::clock::UTC), "nothing found\n");
     }
 
     #[test]

@@ -309,14 +309,14 @@ mod tests {
         by_hand.tags = vec![MANUAL.to_owned(), "v1".to_owned()];
         let found = [one.clone(), one.clone(), by_hand, one.clone()];
         assert_eq!(
-            table(&found, false, |_| pitstop_base::clock::UTC),
+            table(&found, false, pitstop_base::clock::UTC),
             "id        saved                made         environment  iteration  tags                 next  task\n\
              0a1b2c3d  1970-01-01 00:00:00  2 automatic  web          –          auto-save, tokens-7  1     ship\\u{1b}[2J it\n\
              0a1b2c3d  1970-01-01 00:00:00  BY HAND      web          –          v1                   1     ship\\u{1b}[2J it\n\
              0a1b2c3d  1970-01-01 00:00:00  automatic    web          –          auto-save, tokens-7  1     ship\\u{1b}[2J it\n"
         );
         assert_eq!(
-            table(&found, true, |_| pitstop_base::clock::UTC)
+            table(&found, true, pitstop_base::clock::UTC)
                 .lines()
                 .count(),
             5
@@ -324,14 +324,14 @@ mod tests {
         let mut later = one.clone();
         later.next_steps.clear();
         assert_eq!(
-            table(&[later, one.clone()], false, |_| pitstop_base::clock::UTC)
+            table(&[later, one.clone()], false, pitstop_base::clock::UTC)
                 .lines()
                 .count(),
             3
         );
         assert_eq!(as_json(&[one])["checkpoints"][0]["handoff_bytes"], 5);
         assert_eq!(
-            table(&[], false, |_| pitstop_base::clock::UTC),
+            table(&[], false, pitstop_base::clock::UTC),
             "no checkpoints\n"
         );
     }

@@ -9,7 +9,7 @@ use super::here::Here;
 use super::out::{self, Outcome, columns, duration, tokens};
 use crate::runtime::zone;
 use pitstop_agent::bridge::{Category, CategoryKind, Part};
-use pitstop_base::clock::{UTC, Zone};
+use pitstop_base::clock::Zone;
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
 use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast, payoff};
@@ -195,7 +195,7 @@ fn run_rows(run: &RunReport, zone: Zone) -> Vec<Vec<String>> {
         "time" | "cost" => format!("run {name}"),
         name => name.to_owned(),
     };
-    let facts = facts(run, run.waits_until.map_or(UTC, zone)).into_iter();
+    let facts = facts(run, zone).into_iter();
     // The forecast is that of the context above.
     let facts = facts.filter(|(fact, _)| *fact != "context");
     let mut rows: Vec<Vec<String>> = facts.map(|(fact, said)| vec![name(fact), said]).collect();
@@ -240,6 +240,7 @@ fn context(context: &ContextReport) -> Vec<String> {
 pub(super) mod tests {
     use super::*;
     use pitstop_agent::AgentKind;
+    use pitstop_base::clock::UTC;
     use pitstop_core::api::wire::{
         AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, ForecastReport,
         ForecastUnit, RebootReport, TodoList,
@@ -323,7 +324,7 @@ pub(super) mod tests {
     #[test]
     fn people_get_aligned_lines_with_nothing_raw_in_them() {
         assert_eq!(
-            describe(&report(), |_| UTC),
+            describe(&report(), UTC),
             "project     /home/me/pro\\u{1b}ject\n\
              supervisor  pitstop 0.1.0 · pid 42 · reboots: ask\n\
              agent       claude 2.1.197 · idle\n\
@@ -342,7 +343,7 @@ pub(super) mod tests {
         let mut report = report();
         report.context = ContextReport::default();
         report.session_id = None;
-        let text = describe(&report, |_| UTC);
+        let text = describe(&report, UTC);
         assert!(text.contains("context     no figure yet\n"));
         assert!(text.contains("3 · session not known yet\n"));
     }

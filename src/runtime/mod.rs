@@ -67,6 +67,7 @@ use std::{
 };
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
+use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc;
 
 use pitstop_base::clock::At;
@@ -175,6 +176,8 @@ pub struct Shell {
     draining: bool,
     deadlines: HashMap<Deadline, Instant>,
     started: Instant,
+    /// The same moment by [`uptime`].
+    started_uptime: Duration,
     /// The exit code, and the latest time at which outstanding writes may be finished.
     quit: Option<(i32, Instant)>,
     terminals: Terminals,
@@ -243,6 +246,16 @@ pub fn wall() -> DateTime<Utc> {
     SystemTime::now().into()
 }
 
+/// Returns the time since the system started, the time for which it slept included.
+pub fn uptime() -> Duration {
+    #[cfg(target_os = "linux")]
+    let clock = ClockId::Boottime;
+    // Elsewhere, as on macOS, it goes on in sleep.
+    #[cfg(not(target_os = "linux"))]
+    let clock = ClockId::Monotonic;
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
+}
+
 /// Returns the offset of local time from UTC at a moment, by `TZ` or the system's setting; both are looked at about once a second.
 pub fn zone(at: DateTime<Utc>) -> FixedOffset {
     Local.offset_from_utc_datetime(&at.naive_utc()).fix()
@@ -288,6 +301,7 @@ impl Shell {
             draining: false,
             deadlines: HashMap::new(),
             started: Instant::now(),
+            started_uptime: uptime(),
             quit: None,
             terminals: Terminals::new(),
             lines,
@@ -399,11 +413,13 @@ impl Shell {
     }
 
     fn at(&self) -> At {
-        let wall = wall();
+        let since_start = self.started.elapsed();
+        let whole_time = uptime().saturating_sub(self.started_uptime);
         At {
-            since_start: self.started.elapsed(),
-            wall,
-            zone: zone(wall),
+            since_start,
+            asleep: whole_time.saturating_sub(since_start),
+            wall: wall(),
+            zone,
         }
     }
 

@@ -241,8 +241,9 @@ async fn supervised(
 pub fn start_of_time(wall: DateTime<Utc>) -> At {
     At {
         since_start: Duration::ZERO,
+        asleep: Duration::ZERO,
         wall,
-        zone: runtime::zone(wall),
+        zone: runtime::zone,
     }
 }
 

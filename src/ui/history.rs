@@ -2,7 +2,7 @@
 
 pub(super) mod detail;
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use ratatui::{
     buffer::Buffer,
@@ -12,7 +12,11 @@ use ratatui::{
 
 use pitstop_base::keymap::Action;
 use pitstop_core::{
-    app::{Model, facts::cost_of, model::Focus},
+    app::{
+        Model,
+        facts::{cost_of, lasted},
+        model::Focus,
+    },
     lineage::{Cause, Iteration, RebootRecord, RunId, Way, past::Excerpt},
 };
 use pitstop_transcript::Tokens;
@@ -216,7 +220,7 @@ impl Columns {
             widths.max().unwrap_or(0)
         };
         let number = widest(&|_, one| one.iteration.to_string());
-        let time = widest(&|_, one| text::span(time_lived(one, model)));
+        let time = widest(&|_, one| text::span(lasted(one, model)));
         let tokens = widest(&|_, one| token_figures(one, model));
         let cost = widest(&|_, one| cost_cell(one, model));
         let ended = widest(&|run, one| ended_cell(run, one, model));
@@ -257,7 +261,7 @@ impl Columns {
         let mut said = format!("{ended:<wide$}", wide = self.ended);
         let cost = if self.cost_below { 0 } else { self.cost };
         for (cell, wide) in [
-            (text::span(time_lived(iteration, model)), self.time),
+            (text::span(lasted(iteration, model)), self.time),
             (token_figures(iteration, model), self.tokens),
             (cost_cell(iteration, model), cost),
         ] {
@@ -386,11 +390,6 @@ fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let of_it = all.filter(|(of, _)| *of == run);
     let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));
     costs.reduce(|sum, cost| sum + cost)
-}
-
-fn time_lived(iteration: &Iteration, model: &Model) -> Duration {
-    let end = iteration.ended_at.unwrap_or(model.now.wall);
-    (end - iteration.started_at).to_std().unwrap_or_default()
 }
 
 fn token_figures(iteration: &Iteration, model: &Model) -> String {

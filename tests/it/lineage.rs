@@ -632,7 +632,7 @@ async fn metrics_are_kept(place: Place) {
     let health = store.health().await;
     assert_eq!(
         (health.schema, health.error, health.lost),
-        (Some(6), None, 0)
+        (Some(7), None, 0)
     );
 }
 
@@ -805,7 +805,7 @@ async fn a_schema_newer_than_ours_is_refused_and_left_alone(place: Place) {
             error,
             StoreError::NewerSchema {
                 found: 99,
-                known: 6,
+                known: 7,
                 ..
             }
         ),
@@ -829,7 +829,7 @@ async fn eight_starters_at_once_make_one_schema(place: Place) {
     for starter in starters {
         let opened = starter.await.unwrap().unwrap();
         assert_eq!(opened.warnings, []);
-        assert_eq!(opened.store.health().await.schema, Some(6));
+        assert_eq!(opened.store.health().await.schema, Some(7));
         opened.store.close().await;
     }
 }

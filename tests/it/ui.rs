@@ -399,7 +399,8 @@ fn times_on_the_screen_are_those_of_the_person_at_it() {
         let shown = shot(&scene((220, 60)));
         assert!(!shown.contains("UTC"), "{name}: {shown}");
     }
-    let east = chrono::FixedOffset::east_opt(5 * 3_600).expect("a zone");
+    let east: pitstop_base::clock::Zone =
+        |_| chrono::FixedOffset::east_opt(5 * 3_600).expect("a zone");
     for (name, utc, local) in [
         (
             "history",

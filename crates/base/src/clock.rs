@@ -1,43 +1,66 @@
 //! The moment something happened, as the pure core receives it.
 //!
-//! The core has no clock. The shell reads both clocks once per event and hands an [`At`] in: the monotonic one measures
-//! durations and survives clock jumps, the wall one is for people and files. Files and JSON have it in UTC, the screen in
-//! local time, without the zone's name: its offset from UTC comes in with the clocks.
+//! The core has no clock. The shell reads the clocks once per event and hands an [`At`] in: two that nobody sets measure
+//! durations, the wall clock only names moments for people and files. Files and JSON have these in UTC, the screen in local
+//! time, without the zone's name: the rule of the zone comes in with the clocks.
+//!
+//! A wait, an age or a rate is measured by the time for which the machine was awake: while it slept, nobody worked, and nobody
+//! saw a countdown. The length of a session or a run is what passed between its beginning and its end: sleep counts.
 
 use std::time::Duration;
 
-use chrono::{DateTime, FixedOffset, Utc};
+use chrono::{DateTime, FixedOffset, Offset as _, Utc};
 
-/// One moment on both clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One moment on all clocks.
+#[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// The monotonic time since the supervisor started.
+    /// The time since the supervisor started for which the machine was awake.
     pub since_start: Duration,
+    /// The time since then for which the machine slept.
+    pub asleep: Duration,
     /// The wall-clock time, UTC.
     pub wall: DateTime<Utc>,
-    /// The offset of the local time of the person at the screen from UTC.
-    pub zone: FixedOffset,
+    /// The zone of the person at the screen.
+    pub zone: Zone,
 }
 
-/// The zero offset from UTC.
-pub const UTC: FixedOffset = match FixedOffset::east_opt(0) {
-    Some(zone) => zone,
-    None => unreachable!(),
-};
+impl PartialEq for At {
+    /// A moment is the same in every zone.
+    fn eq(&self, other: &Self) -> bool {
+        let clocks = |at: &Self| (at.since_start, at.asleep, at.wall);
+        clocks(self) == clocks(other)
+    }
+}
+
+impl Eq for At {}
+
+/// The zone of UTC.
+pub const UTC: Zone = |_| Utc.fix();
 
 /// A function that returns the offset of local time from UTC at a moment.
 pub type Zone = fn(DateTime<Utc>) -> FixedOffset;
 
+/// Returns a span of time in whole milliseconds, as records have it.
+#[must_use]
+pub fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl At {
-    /// Returns the monotonic time that has passed since `earlier`; zero if `earlier` is later.
+    /// Returns the time awake that has passed since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         self.since_start.saturating_sub(earlier.since_start)
     }
 
-    /// Returns a moment in local time, for the screen. It uses the offset of now, so one before the clocks were changed is
-    /// an hour off.
+    /// Returns the whole time that has passed since `earlier`, awake or asleep; zero if `earlier` is later.
+    pub fn whole_time_since(self, earlier: Self) -> Duration {
+        let slept = self.asleep.saturating_sub(earlier.asleep);
+        self.since(earlier) + slept
+    }
+
+    /// Returns a moment in local time, for the screen: by the offset that held then.
     pub fn local(self, moment: DateTime<Utc>) -> DateTime<FixedOffset> {
-        moment.with_timezone(&self.zone)
+        moment.with_timezone(&(self.zone)(moment))
     }
 }
 
@@ -50,13 +73,53 @@ mod tests {
         let wall = DateTime::from_timestamp(1_795_000_000, 0).expect("a moment");
         let mut now = At {
             since_start: Duration::ZERO,
+            asleep: Duration::ZERO,
             wall,
             zone: UTC,
         };
         let shown = |now: At| now.local(wall).format("%H:%M").to_string();
         assert_eq!(shown(now), "11:06");
-        now.zone = FixedOffset::east_opt(5 * 3_600 + 1_800).expect("a zone");
+        now.zone = |_| FixedOffset::east_opt(5 * 3_600 + 1_800).expect("a zone");
         assert_eq!(shown(now), "16:36");
         assert_eq!(now.local(wall), wall, "the same moment");
+    }
+
+    #[test]
+    fn a_moment_before_or_behind_a_change_of_the_clocks_has_the_time_that_was_shown_then() {
+        // Lord Howe Island puts its clocks back by half an hour.
+        const CHANGE: i64 = 1_775_314_800;
+        let now = |seconds| At {
+            since_start: Duration::ZERO,
+            asleep: Duration::ZERO,
+            wall: DateTime::from_timestamp(CHANGE + seconds, 0).expect("a moment"),
+            zone: |at| {
+                let offset = if at.timestamp() < CHANGE {
+                    11 * 3_600
+                } else {
+                    10 * 3_600 + 1_800
+                };
+                FixedOffset::east_opt(offset).expect("a zone")
+            },
+        };
+        let (before, after) = (now(-60), now(60));
+        for seen_at in [before, after] {
+            let shown = |one: At| seen_at.local(one.wall).format("%H:%M").to_string();
+            assert_eq!([shown(before), shown(after)], ["01:59", "01:31"]);
+        }
+    }
+
+    #[test]
+    fn the_time_asleep_is_part_of_the_whole_time_only() {
+        let at = |awake, asleep, wall| At {
+            since_start: Duration::from_secs(awake),
+            asleep: Duration::from_secs(asleep),
+            wall: DateTime::from_timestamp(wall, 0).expect("a moment"),
+            zone: UTC,
+        };
+        // The wall clock was set back meanwhile.
+        let (began, ended) = (at(10, 5, 9_000), at(70, 3_605, 60));
+        assert_eq!(ended.since(began).as_secs(), 60);
+        assert_eq!(ended.whole_time_since(began).as_secs(), 3_660);
+        assert_eq!(began.whole_time_since(ended).as_secs(), 0);
     }
 }

@@ -23,6 +23,7 @@ fn main() {
     let wall = DateTime::UNIX_EPOCH;
     let at = |seconds| At {
         since_start: Duration::from_secs(seconds),
+        asleep: Duration::ZERO,
         wall,
         zone: UTC,
     };

@@ -43,10 +43,11 @@ const MIGRATIONS: [(i64, &str); SCHEMA as usize] = [
     (4, include_str!("migrations/0004-turns.sql")),
     (5, include_str!("migrations/0005-carried.sql")),
     (6, include_str!("migrations/0006-endings.sql")),
+    (7, include_str!("migrations/0007-lengths.sql")),
 ];
 
 /// The schema version that this program knows.
-pub(super) const SCHEMA: i64 = 6;
+pub(super) const SCHEMA: i64 = 7;
 
 /// The lock that keeps two supervisors from migrating one Postgres at once; any number does that is ours alone.
 #[cfg(feature = "postgres")]

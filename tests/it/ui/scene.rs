@@ -102,6 +102,7 @@ const EARLIER_MINUTES: u64 = 98;
 pub fn run_start() -> At {
     At {
         since_start: Duration::ZERO,
+        asleep: Duration::ZERO,
         wall: at(0).wall - TimeDelta::minutes(EARLIER_MINUTES.cast_signed()),
         zone: clock::UTC,
     }
@@ -112,6 +113,7 @@ pub fn at(seconds: u64) -> At {
     let start: DateTime<Utc> = "2026-11-21T09:00:00Z".parse().expect("a time");
     At {
         since_start: Duration::from_secs(EARLIER_MINUTES * 60 + seconds),
+        asleep: Duration::ZERO,
         wall: start + TimeDelta::seconds(seconds.cast_signed()),
         zone: clock::UTC,
     }

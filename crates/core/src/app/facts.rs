@@ -443,6 +443,14 @@ pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
     now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
 }
 
+/// Returns the length of an iteration of this run; for the one that runs, by now.
+#[must_use]
+pub fn lasted(iteration: &Iteration, model: &Model) -> Duration {
+    let now = model.session.lasted(model.now);
+    let now = now.filter(|_| iteration.is_open());
+    now.unwrap_or_else(|| iteration.lasted())
+}
+
 /// Returns the input and output tokens of an iteration of this run; for the one that runs, by now.
 #[must_use]
 pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {

@@ -98,6 +98,9 @@ fn new_ids(number: u128) -> NewIds {
 pub(super) struct Bench {
     pub(super) model: Model,
     since_start: Duration,
+    /// The time for which the machine has slept, and the seconds by which its clock was set.
+    asleep: Duration,
+    clock_set: i64,
     journal_answers: bool,
     /// Whether unsent prompts are on disk at once.
     draft_answers: bool,
@@ -150,6 +153,7 @@ impl Bench {
         let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap();
         let now = At {
             since_start: Duration::ZERO,
+            asleep: Duration::ZERO,
             wall,
             zone: pitstop_base::clock::UTC,
         };
@@ -176,6 +180,8 @@ impl Bench {
         Self {
             model,
             since_start: Duration::ZERO,
+            asleep: Duration::ZERO,
+            clock_set: 0,
             journal_answers: true,
             draft_answers: true,
             reads: true,
@@ -190,9 +196,11 @@ impl Bench {
     }
 
     fn at(&self) -> At {
-        let wall = Utc.timestamp_opt(1_795_000_000, 0).unwrap() + self.since_start;
+        let seconds = 1_795_000_000 + self.clock_set;
+        let wall = Utc.timestamp_opt(seconds, 0).unwrap() + self.since_start + self.asleep;
         At {
             since_start: self.since_start,
+            asleep: self.asleep,
             wall,
             zone: pitstop_base::clock::UTC,
         }

@@ -234,7 +234,7 @@ impl Autopilot {
 
     /// Returns the time that the run has taken.
     pub fn time(&self, now: At) -> Duration {
-        self.worked + now.since(self.began)
+        self.worked + now.whole_time_since(self.began)
     }
 
     /// Returns the time left until the cap on its time, if there is one.

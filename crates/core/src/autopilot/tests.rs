@@ -7,6 +7,7 @@ use super::*;
 fn at(seconds: u64) -> At {
     At {
         since_start: Duration::from_secs(seconds),
+        asleep: Duration::ZERO,
         wall: Utc.timestamp_opt(1_795_000_000, 0).unwrap() + Duration::from_secs(seconds),
         zone: pitstop_base::clock::UTC,
     }

@@ -263,6 +263,7 @@ pub(super) mod tests {
     pub fn at(seconds: u64) -> At {
         At {
             since_start: Duration::from_secs(seconds),
+            asleep: Duration::ZERO,
             wall: chrono::DateTime::from_timestamp(1_800_000_000 + seconds.cast_signed(), 0)
                 .expect("a valid moment"),
             zone: pitstop_base::clock::UTC,

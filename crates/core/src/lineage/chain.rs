@@ -5,6 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::{Cause, EndReason, Iteration, IterationId, LineageError, RunId, TokenTotals};
+use pitstop_base::clock::milliseconds;
 use pitstop_handoff::summary::SummaryMade;
 use pitstop_transcript::SessionId;
 
@@ -44,18 +45,18 @@ impl Lineage {
     ) -> Self {
         for left_open in iterations.iter_mut().filter(|one| one.is_open()) {
             let at = last_sign(left_open).max(left_open.started_at);
+            // It went on after it was recorded last. Its moments say for how long, unless the clock was set back.
+            let recorded = left_open.lasted_ms.take();
             left_open.close(at, EndReason::Crash);
+            left_open.lasted_ms = recorded.max(Some(milliseconds(left_open.lasted())));
         }
         Self { run, iterations }
     }
 
     /// Returns the time that the iterations that are over have taken.
     pub fn worked(&self) -> Duration {
-        let times = self.iterations.iter().filter_map(|one| {
-            let time = one.ended_at?.signed_duration_since(one.started_at);
-            time.to_std().ok()
-        });
-        times.sum()
+        let over = self.iterations.iter().filter(|one| !one.is_open());
+        over.map(Iteration::lasted).sum()
     }
 
     /// Returns the run that this chain belongs to.

@@ -1,5 +1,7 @@
 //! One life of the pane: from the start of an agent process to its end.
 
+use std::time::Duration;
+
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +110,10 @@ pub struct Iteration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
+    /// Its length by a clock that nobody sets, the time for which the machine slept included, in milliseconds; none in records from
+    /// before this was measured. The two moments are what the system's clock showed, which may have been set in between.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lasted_ms: Option<u64>,
     /// The reason why it ended; none while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
@@ -158,6 +164,17 @@ impl Iteration {
         self.ended_at.is_none()
     }
 
+    /// Returns its length; as long as it is open, that when it was recorded last.
+    #[must_use]
+    pub fn lasted(&self) -> Duration {
+        let by_moments = || {
+            let time = self.ended_at?.signed_duration_since(self.started_at);
+            time.to_std().ok()
+        };
+        let measured = self.lasted_ms.map(Duration::from_millis);
+        measured.or_else(by_moments).unwrap_or_default()
+    }
+
     /// Returns the reason why it ended, as the end of a sentence; `None` while it is open.
     #[must_use]
     pub fn ending(&self) -> Option<&'static str> {
@@ -181,6 +198,7 @@ impl Iteration {
             session_id: None,
             started_at: at.trunc_subsecs(3),
             ended_at: None,
+            lasted_ms: None,
             end_reason: None,
             signal: None,
             in_turn: false,

@@ -181,6 +181,33 @@ fn old_iterations_forget_what_was_handed_over() {
 }
 
 #[test]
+fn the_length_is_measured_and_not_the_distance_of_two_moments_of_a_clock_that_was_set() {
+    for (set, minutes) in [(-7_200, 3), (7_200, 3), (0, 3)] {
+        let mut lineage = Lineage::new(run());
+        lineage.open(None, None, at(10_000)).unwrap();
+        lineage.current_mut().unwrap().lasted_ms = Some(minutes * 60_000);
+        let ended = at(10_000) + Duration::minutes(3) + Duration::seconds(set);
+        lineage.close(ended, EndReason::UserReboot).unwrap();
+        assert_eq!(lineage.worked().as_secs(), minutes * 60, "set by {set} s");
+        let record = IterationRecord::from(&lineage.iterations()[0]);
+        assert_eq!(Iteration::from(record).lasted().as_secs(), minutes * 60);
+    }
+}
+
+#[test]
+fn an_iteration_whose_supervisor_died_is_as_long_as_its_record_where_the_clock_was_set_back() {
+    let lasted = |last_sign| {
+        let mut lineage = Lineage::new(run());
+        lineage.open(None, None, at(10_000)).unwrap();
+        lineage.current_mut().unwrap().lasted_ms = Some(120_000);
+        let lineage = Lineage::recorded(run(), lineage.iterations().to_vec(), |_| at(last_sign));
+        lineage.worked().as_secs()
+    };
+    assert_eq!(lasted(10_300), 300, "it went on after it was recorded");
+    assert_eq!(lasted(3_000), 120);
+}
+
+#[test]
 fn a_clock_set_back_ends_no_iteration_before_its_start() {
     let mut lineage = Lineage::new(run());
     lineage.open(None, None, at(100)).unwrap();

@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use chrono::FixedOffset;
-
 use crate::{
     api::wire::{RunPhase, RunReport},
     autopilot::cap::duration,
 };
-use pitstop_base::format::dollars;
+use pitstop_base::{clock::Zone, format::dollars};
 
 use crate::app::forecast;
 
@@ -17,7 +15,7 @@ const MINUTE: u64 = 60;
 
 /// Returns the facts of a run, the most important first: each a name and its text.
 #[must_use]
-pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> {
+pub fn facts(run: &RunReport, zone: Zone) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("task", run.task.clone()),
         ("until", format!("the agent says \"{}\"", run.stop_phrase)),
@@ -49,7 +47,7 @@ pub fn facts(run: &RunReport, zone: FixedOffset) -> Vec<(&'static str, String)> 
 }
 
 /// Returns the run's state, and what it waits for with the time that is left.
-fn state(run: &RunReport, zone: FixedOffset) -> String {
+fn state(run: &RunReport, zone: Zone) -> String {
     let mut said = match (run.phase, &run.paused_by) {
         (RunPhase::Paused, Some(by)) => format!("paused by {by}"),
         (RunPhase::Tripped, _) => "stopped by a breaker".to_owned(),
@@ -61,7 +59,7 @@ fn state(run: &RunReport, zone: FixedOffset) -> String {
     if let Some(until) = run.waits_until {
         said.push_str(&format!(
             ", until {}",
-            until.with_timezone(&zone).format("%H:%M")
+            until.with_timezone(&zone(until)).format("%H:%M")
         ));
     }
     if let Some(why) = &run.why {

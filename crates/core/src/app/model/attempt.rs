@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, mem::discriminant};
 
 use pitstop_agent::bridge::{Decision, OrderId};
-use pitstop_base::{clean, clock::At};
+use pitstop_base::{
+    clean,
+    clock::{At, milliseconds},
+};
 use pitstop_handoff::{Handoff, PreservedState};
 use pitstop_transcript::{SessionId, Tokens};
 
@@ -267,7 +270,7 @@ impl Attempt {
         let ends = self.entered.iter().skip(1).map(|(_, at)| *at);
         for ((step, at), end) in self.entered.iter().zip(ends.chain([now])) {
             if !matches!(step, Step::Armed | Step::Drafting | Step::Review) {
-                let ms = u64::try_from(end.since(*at).as_millis()).unwrap_or(u64::MAX);
+                let ms = milliseconds(end.since(*at));
                 *transition_time_ms.entry(*step).or_default() += ms;
             }
         }

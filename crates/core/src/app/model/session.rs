@@ -29,6 +29,8 @@ pub struct Session {
     pane: IterationId,
     /// The session that the agent is in.
     pub id: SessionId,
+    /// The time at which the present iteration began.
+    pub(in crate::app) began: Option<At>,
     /// The agent.
     pub agent: AgentView,
     /// The orders for the client's own side.
@@ -94,6 +96,7 @@ impl Session {
             transcript: TranscriptFacts::default(),
             transcript_lost: false,
             title: String::new(),
+            began: None,
             called_at: None,
             held_permission: None,
             asks_of_prompts: false,
@@ -134,6 +137,11 @@ impl Session {
     #[must_use]
     pub const fn is_hookless(&self) -> bool {
         !self.agent.hooked && !self.is_generic
+    }
+
+    /// Returns the length of the iteration by now; `None` before the first one has begun.
+    pub(in crate::app) fn lasted(&self, now: At) -> Option<Duration> {
+        Some(now.whole_time_since(self.began?))
     }
 
     /// Returns the number of tokens in use, by the best source.

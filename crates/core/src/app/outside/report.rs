@@ -28,6 +28,7 @@ use pitstop_agent::{
 };
 use pitstop_base::{
     clean,
+    clock::milliseconds,
     format::{dollars, percent as whole},
     redact::redact,
 };
@@ -46,7 +47,7 @@ use pitstop_transcript::{
 
 use crate::app::{
     autopilot, cold_cache,
-    facts::{Block, agent_reason, blocked_by, cost_of, limit_reset, totals_of},
+    facts::{Block, agent_reason, blocked_by, cost_of, lasted, limit_reset, totals_of},
     forecast,
     model::{Model, needs::Need},
     reboot::{self, Banner},
@@ -182,7 +183,7 @@ fn context(model: &Model) -> ContextReport {
         level: Some(figure.level.word().to_owned()),
         // Scripts get one word, where people read two.
         source: Some(figure.source.to_string().replace(' ', "_")),
-        age_ms: Some(u64::try_from(figure.age.as_millis()).unwrap_or(u64::MAX)),
+        age_ms: Some(milliseconds(figure.age)),
         forecast: forecast::report(model),
         ..bounds
     }
@@ -232,8 +233,7 @@ pub fn history(model: &Model) -> HistoryReport {
             .map(|iteration| {
                 let mut report = iteration_report(iteration);
                 if iteration.is_open() {
-                    let lived = model.now.wall.signed_duration_since(iteration.started_at);
-                    report.duration_ms = u64::try_from(lived.num_milliseconds()).unwrap_or(0);
+                    report.duration_ms = milliseconds(lasted(iteration, model));
                     report.tokens.at_end = model.used().map(|used| used.0);
                     let totals = totals_of(iteration, model);
                     report.tokens.input = Some(totals.input.0);
@@ -250,10 +250,6 @@ pub fn history(model: &Model) -> HistoryReport {
 #[must_use]
 pub fn iteration_report(iteration: &Iteration) -> IterationReport {
     let record = iteration.reboot.as_ref();
-    let ended = iteration.ended_at.unwrap_or(iteration.started_at);
-    let lived = ended
-        .signed_duration_since(iteration.started_at)
-        .num_milliseconds();
     IterationReport {
         iteration: number(iteration.iteration.get()),
         session_id: iteration.session_id.map(|id| id.to_string()),
@@ -262,7 +258,7 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
             .map(|id| id.to_string()),
         started_at: Some(iteration.started_at),
         ended_at: iteration.ended_at,
-        duration_ms: u64::try_from(lived).unwrap_or(0),
+        duration_ms: milliseconds(iteration.lasted()),
         end_reason: iteration.end_reason.map(|reason| reason.to_string()),
         signal: iteration.signal.clone(),
         in_turn: iteration.in_turn,

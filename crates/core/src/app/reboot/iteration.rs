@@ -83,6 +83,7 @@ pub(super) fn open_iteration(
     model.draft.notes.hand_over();
     // A record left open here would be a mistake of ours; the next iteration must still get its own.
     let _ = model.lineage.close(at, EndReason::Crash);
+    model.session.began = Some(model.now);
     let recorded = session.unwrap_or(model.session.id);
     let opened = (model.lineage).open_below(parent, Some(recorded), cause, at);
     if opened.is_ok() {

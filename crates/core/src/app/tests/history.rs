@@ -37,6 +37,35 @@ fn looked_for(effects: &[Effect]) -> Option<(RunId, IterationId)> {
     })
 }
 
+#[test]
+fn an_iteration_is_as_long_as_it_was_however_the_clock_was_set_and_though_the_machine_slept() {
+    for (clock_set, asleep, minutes) in [
+        (0, 0, 7),
+        (-7_200, 0, 7),
+        (3 * 3_600, 0, 7),
+        (-400 * 86_400, 0, 7),
+        (0, 3_600, 67),
+        (-3_600, 3_600, 67),
+    ] {
+        let mut bench = Bench::new();
+        bench.wait(Duration::from_secs(5 * 60));
+        bench.clock_set = clock_set;
+        bench.asleep = Duration::from_secs(asleep);
+        bench.wait(Duration::from_secs(2 * 60));
+        bench.prompted(OLD, "go on");
+        let lived = |bench: &Bench| {
+            let report = crate::app::report::history(&bench.model).iterations[0].duration_ms;
+            let shown =
+                crate::app::facts::lasted(&bench.model.lineage.iterations()[0], &bench.model);
+            [report, u64::try_from(shown.as_millis()).unwrap()]
+        };
+        assert_eq!(lived(&bench), [minutes * 60_000; 2], "{clock_set} {asleep}");
+        bench.exited(1);
+        assert!(!bench.model.lineage.iterations()[0].is_open());
+        assert_eq!(lived(&bench), [minutes * 60_000; 2], "{clock_set} {asleep}");
+    }
+}
+
 /// What the store has of the selected iteration, once it was read.
 fn read(bench: &Bench) -> Option<&Result<Box<PastSession>, String>> {
     let history = &bench.model.view.history;
