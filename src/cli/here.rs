@@ -125,7 +125,7 @@ impl Here {
         read: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<T, Failure> {
         out::runtime()?.block_on(async {
-            let store = self.open_store().await?;
+            let store = self.open_store(true).await?;
             let files = self.find_kept_files();
             let shown = files.and_then(|files| files.map_or(Ok(()), |kept| store.show_kept(&kept)));
             if let Err(error) = shown {
@@ -140,9 +140,12 @@ impl Here {
         })
     }
 
-    async fn open_store(&self) -> Result<Store, StoreError> {
-        let Opened { store, warnings } =
-            Store::open(StoreOptions::new(self.target.clone())).await?;
+    async fn open_store(&self, only_reads: bool) -> Result<Store, StoreError> {
+        let options = StoreOptions {
+            only_reads,
+            ..StoreOptions::new(self.target.clone())
+        };
+        let Opened { store, warnings } = Store::open(options).await?;
         for warning in warnings {
             out::complain(&warning.to_string(), "`pitstop doctor` says more");
         }
@@ -155,7 +158,7 @@ impl Here {
         work: impl AsyncFnOnce(&Store) -> Result<T, StoreError>,
     ) -> Result<T, Failure> {
         out::runtime()?.block_on(async {
-            let store = self.open_store().await?;
+            let store = self.open_store(false).await?;
             let done = work(&store).await;
             let error = store.error();
             let lost = store.close().await;

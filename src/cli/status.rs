@@ -112,7 +112,11 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         rows.push(row("cache", &cache_parts(cache, zone)));
     }
     if let Some(error) = &report.store_error {
-        rows.push(row("history", &[format!("in memory: {error}")]));
+        let place = match report.store_kept {
+            Some(true) => "on disk",
+            _ => "in memory",
+        };
+        rows.push(row("history", &[format!("waits {place}: {error}")]));
     }
     columns(&rows)
 }
@@ -316,6 +320,7 @@ pub(super) mod tests {
             }),
             run: None,
             store_error: None,
+            store_kept: None,
             needs: Vec::new(),
             quitting: false,
         }

@@ -19,7 +19,7 @@ use pitstop_core::{
     api::wire::Reply,
     app::{
         Event,
-        event::{Kept, StoreEvent},
+        event::{Kept, StoreAway, StoreEvent},
         history::EarlierRun,
         model::carried::Carried,
         report,
@@ -147,7 +147,9 @@ impl StoreWriter {
             events.clone(),
         ));
         let mut warned = false;
+        // While it is away: whether what waits is on disk.
         let mut known = None;
+        let mut is_kept = true;
         let mut notices = Notices::new("the database");
         let mut watched = false;
         // Jobs since what waits was kept, and when that was.
@@ -167,14 +169,14 @@ impl StoreWriter {
             let changed = now.is_some() != known.is_some();
             // A file that stayed would bring back a state that is over by then.
             if changed || (unkept && now.is_some() && kept_at.elapsed() >= KEEP_PAUSE) {
-                self.keep_waiting();
-                (unkept, kept_at) = (false, Instant::now());
+                is_kept = self.keep_waiting();
+                (unkept, kept_at) = (!is_kept, Instant::now());
             }
-            if changed {
-                known.clone_from(&now);
-                let _ = events
-                    .send(Event::Store(StoreEvent::ErrorChanged(now)))
-                    .await;
+            let away = now.map(|why| StoreAway { why, is_kept });
+            let shown = away.as_ref().map(|away| away.is_kept);
+            if shown != std::mem::replace(&mut known, shown) {
+                let event = Event::Store(StoreEvent::ErrorChanged(away));
+                let _ = events.send(event).await;
                 watched = false;
             }
             if !watched {

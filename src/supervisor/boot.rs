@@ -58,6 +58,10 @@ use super::{
     recover,
 };
 
+/// The longest time that the start waits for the database. A server across an ocean needs a second; a person who waits for the screen
+/// has waited long enough after two.
+const FIRST_OPENING: Duration = Duration::from_secs(2);
+
 /// Checks that the system provides what we cannot do without.
 pub fn check_system() -> Result<(), StartError> {
     if SystemTime::now() < SystemTime::UNIX_EPOCH {
@@ -298,6 +302,7 @@ async fn open_store(
     let target = StoreTarget::new(start.config.store.url.as_deref(), start.paths.state_dir())?;
     let options = StoreOptions {
         crash: crash_point(),
+        first_opening: FIRST_OPENING,
         ..StoreOptions::new(target)
     };
     let project = Project::new(&start.project, &process::host_name());

@@ -32,8 +32,8 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
 
 /// Returns the warning that the history lacks this, and where the run's own record is.
 pub(super) fn unwritten(model: &Model, what: &str) -> String {
-    let why = model.outside.store_error.as_deref();
-    let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+    let why = model.outside.store_away.as_ref();
+    let why = why.map_or_else(String::new, |away| format!(" ({})", away.why));
     let what = redact(&format!("{what}{why}")).into_owned();
     let what = clean::one_line(&what);
     let run = model.run();

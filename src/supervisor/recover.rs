@@ -21,6 +21,10 @@ use pitstop_handoff::{Handoff, Marker};
 use pitstop_store::{Opened, PrivateDir, Store, agent_registry};
 use pitstop_transcript::{SessionId, Tokens, tail::find_prompt};
 
+/// The message where the database was away at the start.
+const NOT_LOOKED_FOR: &str =
+    "what the last run left is not known while the database is away: the next start looks for it";
+
 /// The store, and the records that the last supervisor left in it.
 pub(super) struct Found {
     pub store: Store,
@@ -81,6 +85,7 @@ pub(super) async fn clean_up(
     let kept = unfinished.as_ref().map(|entry| &entry.run);
     let kept = kept.or(resumed.as_ref().map(|one| &one.run));
     let died = recovery::close_dead_runs(&store, project, kept, files, plan, at).await;
+    let died = died.or_else(|| store.error().map(|_| NOT_LOOKED_FOR.to_owned()));
     Found {
         store,
         warnings,

@@ -199,8 +199,10 @@ fn left_parts(
 /// Returns the data that does not reach the disk, for as long as that is so.
 fn unsaved_data(model: &Model) -> impl Iterator<Item = &'static str> {
     let (outside, notes) = (&model.outside, &model.draft.notes);
+    let away = outside.store_away.as_ref().map(|away| away.is_kept);
     let missing = [
-        (outside.store_error.is_some(), "history in memory"),
+        (away == Some(true), "database away"),
+        (away == Some(false), "history in memory"),
         (outside.places_missing.is_some(), "pitstop's files are gone"),
         (notes.unsaved().is_some(), "scratchpad not saved"),
     ];

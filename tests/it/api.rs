@@ -321,6 +321,7 @@ fn status() -> StatusReport {
         prompt_cache: None,
         run: None,
         store_error: None,
+        store_kept: None,
         needs: Vec::new(),
         quitting: false,
     }

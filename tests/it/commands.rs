@@ -460,6 +460,86 @@ fn with_faults_in_the_configuration_no_record_is_read_written_or_deleted() {
     assert_eq!(text(&listed.unwrap()), "{\"checkpoints\":[]}\n");
 }
 
+/// A command in a mount namespace of its own, in which the whole home is read-only; none where there are no such namespaces.
+#[cfg(target_os = "linux")]
+fn where_nothing_can_be_written(launch: &Launch, args: &[&str]) -> Option<Output> {
+    let home = launch.the_home().path("").display().to_string();
+    let project = launch.project().display();
+    let script = format!(
+        "mount --bind '{home}' '{home}' && mount -o remount,ro,bind '{home}' && cd '{project}' || exit 99; \
+         touch '{home}/x' 2>/dev/null && exit 99; exec \"$0\" \"$@\""
+    );
+    // As root there may be no user namespaces, and as another user there is no other way.
+    let flags = if rustix::process::geteuid().is_root() {
+        "-m"
+    } else {
+        "-rm"
+    };
+    let output = Command::new("unshare")
+        .args([flags, "/bin/sh", "-c", &script, PITSTOP])
+        .args(args)
+        .env_clear()
+        .envs(launch.environment())
+        .output();
+    let output = output
+        .ok()
+        .filter(|output| output.status.code() != Some(99));
+    if output.is_none() {
+        println!("skipped: needs mount namespaces");
+    }
+    output
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn commands_that_read_need_nothing_that_can_be_written() {
+    let supervisor = Launch::demo().start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.run(&["save", "--task", "count the herons"]);
+    let read = |launch: &Launch, args: &[&str]| {
+        let there = where_nothing_can_be_written(launch, args)?;
+        let here = launch.command(args).output().unwrap();
+        assert_eq!(
+            there.status.code(),
+            here.status.code(),
+            "{args:?}: {}",
+            all(&there)
+        );
+        Some((all(&there), all(&here)))
+    };
+    let lists: [&[&str]; 7] = [
+        &["history"],
+        &["history", "--totals"],
+        &["history", "--search", "heron"],
+        &["restore", "--list"],
+        &["check"],
+        &["context"],
+        &["doctor", "--json"],
+    ];
+    // Beside a supervisor, whose database is in use, and after it.
+    for args in [&["status"][..], &["ls"], &["handoff"]]
+        .iter()
+        .chain(&lists)
+    {
+        let Some((there, _)) = read(&supervisor.launch, args) else {
+            return;
+        };
+        assert!(
+            !there.contains("database cannot be used"),
+            "{args:?}: {there}"
+        );
+    }
+    supervisor.quit();
+    let launch = supervisor.launch.clone();
+    for args in lists.iter().take(5) {
+        let (there, here) = read(&launch, args).unwrap();
+        assert_eq!(there, here, "{args:?}");
+    }
+    let saved = where_nothing_can_be_written(&launch, &["save", "--task", "x"]).unwrap();
+    assert_ne!(saved.status.code(), Some(0), "{}", all(&saved));
+    assert!(all(&saved).contains("cannot be written"), "{}", all(&saved));
+}
+
 #[test]
 fn the_file_that_a_checkpoint_is_written_to_is_named() {
     let home = Home::new().unwrap();

@@ -558,13 +558,40 @@ fn a_project_that_cannot_be_written_has_its_notes_elsewhere() {
 }
 
 #[test]
+fn a_database_that_takes_connections_and_says_nothing_holds_up_no_start() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a socket");
+    let port = silent.local_addr().expect("an address").port();
+    let url = format!("store.url=\"postgres://user@127.0.0.1:{port}/pitstop\"");
+    let supervisor = demo().set(&url).start();
+    // It is looked for again meanwhile, and said to be away for as long as it is.
+    supervisor.terminal.wait_for_text("database away", SOON);
+    let status = supervisor.wait_for_state("idle", SOON);
+    assert!(status["store_error"].is_string(), "{status:#}");
+    let status = supervisor.wait_for_status(|status| status["store_kept"] == true, SOON);
+    assert_eq!(status["agent"]["state"], "idle");
+    let kept = supervisor.launch.the_home().path("state/pitstop/projects");
+    let kept = fs::read_dir(kept).expect("a directory").flatten();
+    let files =
+        kept.flat_map(|project| fs::read_dir(project.path()).expect("a directory").flatten());
+    let names: Vec<_> = files
+        .map(|file| file.file_name().into_string().expect("a name"))
+        .collect();
+    assert!(
+        names.iter().any(|name| name.starts_with("unwritten-")),
+        "{names:?}"
+    );
+    let log = supervisor.log();
+    assert!(log.contains("no answer within 2s"), "{log}");
+}
+
+#[test]
 fn a_store_that_cannot_be_opened_is_reported_once_and_the_session_goes_on() {
     let launch = demo();
     let database = launch.the_home().path("state/pitstop/pitstop.db");
     fs::create_dir_all(&database).expect("a directory in its place");
     let supervisor = launch.start();
     // The footer keeps saying it: a notice may be covered by the next one.
-    supervisor.terminal.wait_for_text("history in memory", SOON);
+    supervisor.terminal.wait_for_text("database away", SOON);
     supervisor.wait_for_state("idle", SOON);
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);

@@ -81,7 +81,14 @@ impl Store {
     /// Must be called within a tokio runtime with time and I/O enabled.
     pub async fn open(options: StoreOptions) -> Result<Opened, StoreError> {
         let mut warnings = Vec::new();
-        let (db, error) = match open_db(&options).await {
+        let opening = tokio::time::timeout(options.first_opening, open_db(&options));
+        let opened = opening.await.unwrap_or_else(|_| {
+            let (place, limit) = (options.target.place(), options.first_opening);
+            Err(DbError::Unavailable(format!(
+                "{place}: no answer within {limit:?}"
+            )))
+        });
+        let (db, error) = match opened {
             Ok(OpenedDb { db, set_aside }) => {
                 warnings.extend(set_aside.map(|kept| StoreWarning::SetAside { kept }));
                 (Some(db), None)
@@ -89,7 +96,7 @@ impl Store {
             Err(DbError::Newer(found)) => return Err(newer_schema(found, &options.target)),
             Err(error) => {
                 let reason = chain(&error);
-                tracing::warn!(place = %options.target.place(), %reason, "history is kept in memory");
+                tracing::warn!(place = %options.target.place(), %reason, "what is to be written waits");
                 warnings.push(StoreWarning::InMemory {
                     reason: reason.clone(),
                 });
@@ -220,10 +227,14 @@ impl Store {
         what: &'static str,
     ) -> Result<Written, StoreError> {
         let shared = &self.shared;
-        let _turn = shared.turn.lock().await;
-        shared.notice_removed().await;
         // Only the journal is worth a try while it is unavailable: a reboot waits for it.
         let urgent = matches!(write, Write::Journal(_));
+        // Who opens a database that is silent has the turn for long.
+        if shared.is_unavailable() && (!urgent || shared.db().is_none()) {
+            return Ok(shared.queue_write(write));
+        }
+        let _turn = shared.turn.lock().await;
+        shared.notice_removed().await;
         if shared.is_unavailable() && !(urgent && shared.flush().await) {
             return Ok(shared.queue_write(write));
         }
@@ -477,7 +488,14 @@ impl Waiting {
 
 async fn open_db(options: &StoreOptions) -> Result<OpenedDb, DbError> {
     match &options.target {
-        StoreTarget::Sqlite(path) => Db::open_sqlite(path, options.patience).await,
+        StoreTarget::Sqlite(path) => match Db::open_sqlite(path, options.patience).await {
+            Err(error @ DbError::Unavailable(_)) if options.only_reads => {
+                // What is in the way of an opening for writing is what a person can mend.
+                let read = Db::read_sqlite(path, options.patience).await;
+                read.ok_or(error)
+            }
+            opened => opened,
+        },
         #[cfg(feature = "postgres")]
         StoreTarget::Postgres(url) => Db::open_postgres(url, options.patience).await,
     }

@@ -247,6 +247,39 @@ impl Db {
         }
     }
 
+    /// Opens the file at `path` only to read it, where nothing can be written: as it is, without the lock of an opening. Returns
+    /// `None` where it cannot be read, or is of an older schema.
+    pub(super) async fn read_sqlite(path: &Path, busy: Duration) -> Option<OpenedDb> {
+        let dir = PrivateDir::find_path(path.parent()?).ok()??;
+        dir.open_to_read(path.file_name()?.to_str()?).ok()?;
+        let file = DbFile::find_at(path)?;
+        // Without the files of its WAL, which cannot be made, it is only read by one who knows that nobody writes.
+        for immutable in [false, true] {
+            let options = SqliteConnectOptions::new()
+                .filename(path)
+                .read_only(true)
+                .immutable(immutable)
+                .busy_timeout(busy)
+                .disable_statement_logging();
+            let pool = PoolOptions::new()
+                .max_connections(1)
+                .acquire_timeout(busy + BRIEF);
+            let Ok(pool) = pool.connect_with(options).await else {
+                continue;
+            };
+            let file = file.clone();
+            let db = Self::Sqlite { pool, busy, file };
+            if matches!(db.version().await, Ok(SCHEMA)) {
+                return Some(OpenedDb {
+                    db,
+                    set_aside: None,
+                });
+            }
+            db.close().await;
+        }
+        None
+    }
+
     async fn open_file(dir: &PrivateDir, name: &str, busy: Duration) -> Result<Self, DbError> {
         let path = dir.path().join(name);
         // Created here and not by SQLite, so that it is private from its first moment; the WAL and

@@ -56,8 +56,8 @@ pub enum StoreWarning {
         /// The path of the corrupt file.
         kept: PathBuf,
     },
-    /// The database cannot be used: history is kept in memory and written when it can be.
-    #[error("the database cannot be used ({reason}): history is kept in memory until it can")]
+    /// The database cannot be used: what is to be written waits, and is written when it can be.
+    #[error("the database cannot be used ({reason}): what is to be written waits until it can")]
     InMemory {
         /// The reason why it cannot be used.
         reason: String,

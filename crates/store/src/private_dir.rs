@@ -159,8 +159,11 @@ impl PrivateDir {
         check_owner(&stat, &path)?;
         if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
             // A directory made by a checkout is open to all; ours hold prompts and transcripts.
-            rustix::fs::fchmod(&handle, PRIVATE_DIR)
-                .map_err(|error| io_error("close to others", &path, error))?;
+            match rustix::fs::fchmod(&handle, PRIVATE_DIR) {
+                // Whoever reads it there leaves it as it is.
+                Ok(()) | Err(Errno::ROFS) => {}
+                Err(error) => return Err(io_error("close to others", &path, error)),
+            }
         }
         Ok(Self { handle, path })
     }
@@ -178,7 +181,7 @@ impl PrivateDir {
     /// Reads the file `name` of at most `limit` bytes; `None` when there is none.
     pub fn read(&self, name: &str, limit: usize) -> Result<Option<Vec<u8>>, FilesError> {
         let path = self.path.join(checked_name(name)?);
-        let Some(file) = absent_is_none(self.open_file(name, &path, OFlags::RDONLY))? else {
+        let Some(file) = absent_is_none(self.open_to_read(name))? else {
             return Ok(None);
         };
         let mut bytes = Vec::new();
@@ -205,6 +208,12 @@ impl PrivateDir {
     pub(super) fn open_or_create(&self, name: &str) -> Result<File, FilesError> {
         let path = self.path.join(checked_name(name)?);
         self.open_file(name, &path, OFlags::RDWR | OFlags::CREATE)
+    }
+
+    /// Opens the file `name` for reading, if it is there and ours.
+    pub(super) fn open_to_read(&self, name: &str) -> Result<File, FilesError> {
+        let path = self.path.join(checked_name(name)?);
+        self.open_file(name, &path, OFlags::RDONLY)
     }
 
     fn open_file(&self, name: &str, path: &Path, flags: OFlags) -> Result<File, FilesError> {

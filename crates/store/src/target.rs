@@ -119,6 +119,10 @@ pub struct StoreOptions {
     pub patience: Duration,
     /// The point at which to die, in tests of recovery.
     pub crash: Option<CrashPoint>,
+    /// The longest time that the first opening may take: the work goes on without it then, and it is opened later.
+    pub first_opening: Duration,
+    /// True where the store is only read: a file is then opened also where nothing can be written.
+    pub only_reads: bool,
 }
 
 impl StoreOptions {
@@ -128,6 +132,8 @@ impl StoreOptions {
             target,
             patience: PATIENCE,
             crash: None,
+            first_opening: Duration::MAX,
+            only_reads: false,
         }
     }
 }

@@ -276,6 +276,41 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
+    async fn a_reader_needs_no_place_to_write_to() {
+        let state = tempfile::tempdir().expect("a directory");
+        let writer = open(state.path()).await;
+        let record = record("build a boat");
+        let _written = writer.begin_run(&record).await.expect("it is written");
+        let file = writer.file().expect("a file").to_owned();
+        // No lock can be had, and later no WAL: something is in the way.
+        let gate = state.path().join("opening.lock");
+        std::fs::remove_file(&gate).expect("it was there");
+        std::fs::create_dir(&gate).expect("a directory");
+        for is_written in [true, false] {
+            if !is_written {
+                writer.close().await;
+                let wal = state.path().join("pitstop.db-wal");
+                std::fs::create_dir(wal).expect("a directory");
+            }
+            let options = StoreOptions::new(StoreTarget::Sqlite(file.clone()));
+            let denied = Store::open(options.clone()).await.expect("a store").store;
+            assert!(denied.error().is_some());
+            let only_reads = true;
+            let opened = Store::open(StoreOptions {
+                only_reads,
+                ..options
+            })
+            .await;
+            let reader = opened.expect("a store").store;
+            assert_eq!(reader.error(), None, "{is_written}");
+            let of = HistoryOf::Project(record.project.clone());
+            let found = reader.history(&of, 9).await.expect("the history");
+            assert_eq!(found.len(), 1, "{is_written}");
+            reader.close().await;
+        }
+    }
+
+    #[tokio::test]
     async fn a_run_is_known_by_the_task_that_it_has_by_now() {
         let state = tempfile::tempdir().expect("a directory");
         let store = open(state.path()).await;

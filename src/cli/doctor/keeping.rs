@@ -94,7 +94,7 @@ pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> 
     let in_memory = report.and_then(|report| report.store_error.as_ref());
     if let (Some(error), Ok(Health { error: None, .. })) = (in_memory, &kept.health) {
         return Check::broken(name, format!("the running pitstop cannot write: {error}"))
-            .remedy("it keeps its history in memory and writes it later");
+            .remedy("its history waits in memory and on disk, and is written later");
     }
     match &kept.health {
         Err(error) => Check::broken(name, error.clone()).remedy(
@@ -106,11 +106,11 @@ pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> 
         }) => Check::broken(name, named(&place, error)).remedy(
             match here.target {
                 StoreTarget::Sqlite(_) => {
-                    "is the disk full or read-only, or is another program using the file? A running pitstop keeps its history in memory and writes it later"
+                    "is the disk full or read-only, or is another program using the file? The history of a running pitstop waits, and is written later"
                 }
                 #[cfg(feature = "postgres")]
                 StoreTarget::Postgres(_) => {
-                    "is the server up, and the password right? a running pitstop keeps its history in memory and writes it later"
+                    "is the server up, and the password right? the history of a running pitstop waits, and is written later"
                 }
             },
         ),

@@ -61,7 +61,7 @@ harms! {
         let bytes = fs::read(path).expect("a database");
         fs::write(path, &bytes[..100]).expect("cut");
     };
-    a_pipe: "history in memory" |path| {
+    a_pipe: "database away" |path| {
         remove(path);
         make_fifo(path);
     };
@@ -80,7 +80,7 @@ fn locked_at_the_start() {
     trial
         .supervisor
         .terminal
-        .wait_for_text("history in memory", SOON);
+        .wait_for_text("database away", SOON);
     trial.answers();
     drop(other.stdin.take());
     assert!(other.wait().expect("a child").success());
@@ -149,7 +149,7 @@ fn server(port: u16) {
     trial
         .supervisor
         .terminal
-        .wait_for_text("history in memory", SOON);
+        .wait_for_text("database away", SOON);
     trial.answers();
     trial.reboots();
     trial.supervisor.keys([key::F3]);

@@ -1,6 +1,6 @@
 //! The events: every fact that reaches the core, by its source.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use crate::{
     api::wire::{Control, Report},
@@ -433,8 +433,33 @@ pub enum StoreEvent {
         /// The iterations.
         found: Result<Vec<Found>, String>,
     },
-    /// The reason for which the store cannot be used any more; `None` if it can again, and has all that waited.
-    ErrorChanged(Option<String>),
+    /// The store cannot be used any more, or what waits for it has come to another place; `None` if it can again, and has all that
+    /// waited.
+    ErrorChanged(Option<StoreAway>),
+}
+
+/// The store while it cannot be used: what is to be written waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreAway {
+    /// The reason why it cannot be used.
+    pub why: String,
+    /// True if what waits is in a file, too, and does not end with this process.
+    pub is_kept: bool,
+}
+
+impl StoreAway {
+    /// Returns the place of what waits, in words.
+    #[must_use]
+    pub const fn place(&self) -> &'static str {
+        if self.is_kept { "on disk" } else { "in memory" }
+    }
+}
+
+impl fmt::Display for StoreAway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { why, .. } = self;
+        write!(f, "history waits {} for the database: {why}", self.place())
+    }
 }
 
 /// The place where a record is.

@@ -53,8 +53,11 @@ pub struct StatusReport {
     pub prompt_cache: Option<CacheReport>,
     /// The autonomous run, if this is one.
     pub run: Option<RunReport>,
-    /// The reason why history is kept in memory, while the store cannot be used.
+    /// The reason why the store cannot be used, while history waits for it.
     pub store_error: Option<String>,
+    /// Whether what waits is on disk, too; null while the store can be used.
+    #[serde(default)]
+    pub store_kept: Option<bool>,
     /// What a person is needed for, the most urgent first.
     #[serde(default)]
     pub needs: Vec<NeedReport>,
@@ -709,6 +712,7 @@ mod tests {
             prompt_cache: None,
             run: None,
             store_error: None,
+            store_kept: None,
             needs: Vec::new(),
             quitting: false,
         }
@@ -728,7 +732,7 @@ mod tests {
             "context": {"used": null, "window": null, "usable": null, "percent": null,
                         "level": null, "source": null, "age_ms": null, "lines": null, "client_limit": null, "forecast": null},
             "reboot": {"phase": "idle", "reason": null, "blocked_by": [], "way": null, "held": null},
-            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "reboot_pays_in_calls": null, "prompt_cache": null, "run": null, "store_error": null, "needs": [], "quitting": false,
+            "cost_usd": null, "turn_cost_usd": null, "fresh_turn_cost_usd": null, "reboot_pays_in_calls": null, "prompt_cache": null, "run": null, "store_error": null, "store_kept": null, "needs": [], "quitting": false,
         });
         assert_eq!(
             serde_json::to_string(&status()).unwrap(),

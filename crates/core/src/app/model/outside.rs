@@ -4,7 +4,11 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     api::wire::NeedKind,
-    app::{consequences::Consequences, effect::Effect, event::TimerId},
+    app::{
+        consequences::Consequences,
+        effect::Effect,
+        event::{StoreAway, TimerId},
+    },
     lineage::EndReason,
 };
 
@@ -24,8 +28,8 @@ pub struct Quitting {
 pub struct Outside {
     /// The counters for monitoring.
     pub counters: Counters,
-    /// The reason why the store cannot be used, while history is kept in memory instead.
-    pub store_error: Option<String>,
+    /// The store while it cannot be used.
+    pub store_away: Option<StoreAway>,
     /// A description of the supervisor's own files that are gone and cannot be made again, with the reason.
     pub places_missing: Option<String>,
     /// True if the project's directory is gone, and with it all that the agent works on.
@@ -59,16 +63,16 @@ impl Outside {
     }
 
     /// Takes note that the store cannot be used any more, or can again.
-    pub(in crate::app) fn store_changed(&mut self, error: Option<String>) -> Consequences {
+    pub(in crate::app) fn store_changed(&mut self, away: Option<StoreAway>) -> Consequences {
         let mut follows = Consequences::default();
-        match &error {
-            Some(why) => follows.error(format!("history is kept in memory: {why}")),
-            None if self.store_error.is_some() => {
-                follows.info("the database works again: what waited in memory is written");
+        match &away {
+            Some(away) => follows.error(away.to_string()),
+            None if self.store_away.is_some() => {
+                follows.info("the database works again: what waited is written");
             }
             None => {}
         }
-        self.store_error = error;
+        self.store_away = away;
         follows
     }
 

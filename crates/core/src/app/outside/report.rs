@@ -99,7 +99,12 @@ pub fn status(model: &Model) -> StatusReport {
         reboot_pays_in_calls: payoff::calls(model),
         prompt_cache: cold_cache::report(model),
         run: autopilot::report(model),
-        store_error: model.outside.store_error.clone(),
+        store_error: model
+            .outside
+            .store_away
+            .as_ref()
+            .map(|away| away.why.clone()),
+        store_kept: model.outside.store_away.as_ref().map(|away| away.is_kept),
         needs: model.outside.needs().iter().map(Need::report).collect(),
         quitting: model.outside.quitting().is_some(),
     }

@@ -3,7 +3,7 @@
 use crate::{
     api::wire::CheckpointBody,
     app::{
-        event::Kept,
+        event::{Kept, StoreAway},
         model::{Editor, NotesPanel},
     },
     lineage::{Cause, checkpoint::Checkpoint},
@@ -420,14 +420,28 @@ fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
 #[test]
 fn an_unavailable_store_has_a_sign_until_it_is_well() {
     let mut bench = Bench::new();
-    let error = |why: Option<&str>| Event::Store(StoreEvent::ErrorChanged(why.map(str::to_owned)));
-    bench.send(error(Some("locked")));
+    let error = |kept: Option<bool>| {
+        let why = "locked".to_owned();
+        let away = kept.map(|is_kept| StoreAway { why, is_kept });
+        Event::Store(StoreEvent::ErrorChanged(away))
+    };
+    for (kept, words) in [
+        (false, "history waits in memory for the database: locked"),
+        (true, "history waits on disk for the database: locked"),
+    ] {
+        bench.send(error(Some(kept)));
+        assert_eq!(bench.model.view.notices.back().unwrap().text, words);
+        let report = crate::app::report::status(&bench.model);
+        assert_eq!(
+            (report.store_error.as_deref(), report.store_kept),
+            (Some("locked"), Some(kept))
+        );
+    }
     bench.wait(Duration::from_secs(60));
     bench.send(Event::TimerFired(TimerId::Notice));
     assert!(bench.model.view.notices.is_empty());
-    assert_eq!(bench.model.outside.store_error.as_deref(), Some("locked"));
     bench.send(error(None));
-    assert_eq!(bench.model.outside.store_error, None);
+    assert_eq!(bench.model.outside.store_away, None);
     assert!(!bench.model.view.notices.back().unwrap().bad);
 }
 
