@@ -1,5 +1,7 @@
 //! Follows the transcript, and the recording of an agent that has none, on a thread that may block, and reports their content.
 
+mod subagents;
+
 use std::{fs::File, io::Read as _, path::PathBuf, sync::mpsc as std_mpsc};
 
 use rustix::fs::OFlags;
@@ -23,6 +25,8 @@ use pitstop_transcript::{
     SessionId, commands::cast::CastReader, digest::Digest, record::Splitter, tail::Tail,
     usage::Usage,
 };
+
+use subagents::Subagents;
 
 /// The number of bytes read before the figures are sent: a large transcript shows its progress.
 const BUDGET: u64 = 64 * 1024 * 1024;
@@ -91,10 +95,12 @@ fn take_up(
         same.resend = true;
         return;
     }
+    let subagents = Subagents::beside(&path, history > 0);
     *following = match Tail::open(path) {
         Ok(tail) => Some(Following {
             session,
             tail,
+            subagents,
             digest: Digest::new(MAX_COMMANDS),
             history,
             skipped: 0,
@@ -115,6 +121,7 @@ fn take_up(
 struct Following {
     session: SessionId,
     tail: Tail,
+    subagents: Subagents,
     digest: Digest,
     /// The number of its bytes that were there before we began.
     history: u64,
@@ -169,7 +176,10 @@ impl Following {
             if report.reset {
                 self.commands = 0;
             }
-            let facts = self.facts();
+            let mut facts = self.facts();
+            // They had ended before the main chain went on.
+            facts.ran.splice(0..0, self.subagents.take_ran());
+            let changed = changed || !facts.ran.is_empty();
             // Not before the facts are gathered: they have everything only while this is asked for.
             self.resend = false;
             if facts.skipped > self.skipped {

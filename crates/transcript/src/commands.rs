@@ -159,6 +159,8 @@ struct State {
     calls: Waiting<Call, CALLS_CAP>,
     /// A `!command` of the human, whose output comes in the next record.
     typed: Option<String>,
+    /// True if the commands are those of a subagent, whose records are all of a side chain.
+    is_side: bool,
 }
 
 impl CommandReader {
@@ -166,6 +168,13 @@ impl CommandReader {
     pub fn new(limit: usize) -> Self {
         let mut reader = Self::default();
         reader.state.log.limit = limit;
+        reader
+    }
+
+    /// Makes a reader of a subagent's own transcript.
+    pub(super) fn of_subagent(limit: usize) -> Self {
+        let mut reader = Self::new(limit);
+        reader.state.is_side = true;
         reader
     }
 
@@ -213,7 +222,7 @@ impl State {
     }
 
     fn take_record(&mut self, record: &Value) {
-        if record["isSidechain"] == true {
+        if (record["isSidechain"] == true) != self.is_side {
             return;
         }
         for block in each_block(&record["message"]["content"]) {

@@ -41,11 +41,15 @@ const LINE_CAP: usize = 8 * 1024 * 1024;
 /// The most bytes of the assistant's words that are kept until they are taken.
 const SAID_CAP: usize = 4 * 1024 * 1024;
 
+/// The most commands of a subagent that are kept at a time: those whose results are in one record.
+const SIDE_COMMANDS: usize = 16;
+
 /// The most calls that wait for their result.
 const CALLS_CAP: usize = 64;
 
-/// The most ended calls that are kept until they are taken: they come one by one.
-const RAN_CAP: usize = 64;
+/// The most ended calls that are kept until they are taken: they come one by one, but for those of a subagent, which are read when it
+/// is done.
+const RAN_CAP: usize = 512;
 
 /// A shell command, or a call of another tool, that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +68,8 @@ pub struct Ran {
     pub output: String,
     /// True if it is known to have failed.
     pub failed: bool,
+    /// True if a subagent ran it.
+    pub by_subagent: bool,
 }
 
 /// The end of a turn, as its last record shows it.
@@ -93,6 +99,8 @@ struct Begun {
 #[derive(Debug, Default)]
 pub struct Digest {
     limit: usize,
+    /// True if it is of a subagent's own transcript: then only the calls that have ended are gathered.
+    is_side: bool,
     branches: Branches,
     commands: CommandReader,
     work: Work,
@@ -133,9 +141,23 @@ impl Digest {
         }
     }
 
+    /// Makes an empty digest of a subagent's own transcript: of the calls that have ended.
+    pub fn of_subagent() -> Self {
+        Self {
+            limit: SIDE_COMMANDS,
+            is_side: true,
+            commands: CommandReader::of_subagent(SIDE_COMMANDS),
+            ..Self::default()
+        }
+    }
+
     /// Forgets everything: another file has begun.
     pub fn clear(&mut self) {
-        *self = Self::new(self.limit);
+        *self = if self.is_side {
+            Self::of_subagent()
+        } else {
+            Self::new(self.limit)
+        };
     }
 
     /// Begins again because a rewind has taken something back: the file is read once more from its start, without that. Other
@@ -160,6 +182,9 @@ impl Digest {
 
     /// Takes one stretch of the file (a line without its end).
     pub fn take_line(&mut self, line: &[u8], age: Age) {
+        if self.is_side {
+            return self.take_side_line(line, age);
+        }
         if !self.branches.take_line(line) {
             return;
         }
@@ -201,8 +226,6 @@ impl Digest {
             return;
         }
         self.note_ran(before);
-        let over = self.ran.len().saturating_sub(RAN_CAP);
-        self.ran.drain(..over);
         if self.queue.may_change(line) {
             for record in parsed_records(line) {
                 self.queue.take_record(&record);
@@ -224,16 +247,32 @@ impl Digest {
         }
     }
 
+    /// Takes a line of a subagent's own transcript.
+    fn take_side_line(&mut self, line: &[u8], age: Age) {
+        let has = |mark: &[u8]| memmem::find(line, mark).is_some();
+        if line.len() > LINE_CAP || !(has(b"\"tool_use\"") || has(b"\"tool_result\"")) {
+            return;
+        }
+        let before = self.commands.log().total();
+        for record in parsed_records(line) {
+            self.commands.take_record(&record);
+            self.take_calls(&record, age.is_new);
+        }
+        if age.is_new {
+            self.note_ran(before);
+        }
+    }
+
     /// Notes the commands that have ended since their total was `before`.
     fn note_ran(&mut self, before: u64) {
+        let over = self.ran.len().saturating_sub(RAN_CAP);
+        self.ran.drain(..over);
         let log = self.commands.log();
         if log.total() == before {
             return;
         }
-        for record in log.records() {
-            if record.id < before {
-                continue;
-            }
+        let ended = log.records().into_iter();
+        for record in ended.filter(|record| record.id >= before) {
             let output = log.read(&record);
             self.ran.push_back(Ran {
                 output: printed_text(&output),
@@ -241,6 +280,7 @@ impl Digest {
                 call: record.call,
                 command: record.command.unwrap_or_default(),
                 directory: record.directory,
+                by_subagent: self.is_side,
                 ..Ran::default()
             });
         }
@@ -330,7 +370,7 @@ impl Digest {
 
     fn take_calls(&mut self, record: &Value, is_new: bool) {
         // A subagent's calls, and its list, are its own.
-        if record["isSidechain"] == true {
+        if (record["isSidechain"] == true) != self.is_side {
             return;
         }
         for block in each_block(&record["message"]["content"]) {
@@ -372,6 +412,7 @@ impl Digest {
         };
         let failed = block["is_error"] == true;
         if !failed
+            && !self.is_side
             && let Some(call) = TodoCall::read(Some(id), &tool, &todo, &record["toolUseResult"])
         {
             self.todos.apply(&call);
@@ -389,6 +430,7 @@ impl Digest {
             file,
             output: output.unwrap_or_default(),
             failed,
+            by_subagent: self.is_side,
             ..Ran::default()
         });
     }
@@ -590,6 +632,50 @@ mod tests {
         let prompt = json!({"type": "user", "message": {"content": "stop"}}).to_string();
         digest.take_line(prompt.as_bytes(), NEW);
         assert_eq!(digest.calls_open(), 0);
+    }
+
+    #[test]
+    fn of_a_subagents_own_transcript_the_calls_that_have_ended_are_read_and_nothing_else() {
+        let side = |line: String| {
+            let mut line: Value = serde_json::from_str(&line).unwrap();
+            line["isSidechain"] = true.into();
+            line.to_string()
+        };
+        let todo = json!({"todos": [{"content": "its own", "status": "pending"}]});
+        let edit = json!({"file_path": "/p/a.rs"});
+        let out = json!({"stdout": "1 passed", "stderr": ""});
+        let lines = [
+            side(called("1", "Bash", &json!({"command": "cargo test"}))),
+            side(answered("1", &out)),
+            side(called("2", "Edit", &edit)),
+            side(answered("2", &json!({}))),
+            side(called("3", "TodoWrite", &todo)),
+            side(answered("3", &json!({}))),
+            // What it has of the main chain was read there.
+            called("4", "Bash", &json!({"command": "ls"})),
+            answered("4", &out),
+        ];
+        let mut digest = Digest::of_subagent();
+        for line in &lines {
+            digest.take_line(line.as_bytes(), NEW);
+        }
+        let ran = digest.take_ran();
+        let told: Vec<_> = ran.iter().map(|one| one.call.as_deref().unwrap()).collect();
+        assert_eq!(told, ["1", "2", "3"]);
+        assert!(ran.iter().all(|one| one.by_subagent));
+        assert_eq!(
+            (ran[0].command.as_str(), ran[0].output.as_str()),
+            ("cargo test", "1 passed")
+        );
+        assert_eq!(ran[1].file.as_deref(), Some("/p/a.rs"));
+        assert!(digest.todos().is_empty() && digest.take_human().is_none());
+        assert!(digest.take_said().is_empty() && digest.calls_open() == 0);
+        // The main transcript has none of them.
+        let mut main = Digest::new(3);
+        for line in &lines[..6] {
+            main.take_line(line.as_bytes(), NEW);
+        }
+        assert!(main.take_ran().is_empty());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use pitstop_agent::ToolCall;
 
 /// The most calls that are remembered of each source: more than a client runs while a file is read.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 1024;
 
 /// What the transcript shows of an ended call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,16 @@ pub(in crate::app) enum ShownCall {
     Overtaken,
 }
 
-/// The ended calls that were seen from one source only.
+/// The ended calls that were seen from one source only: those of the main chain, and those of subagents, whose transcripts are read
+/// later, or not at all.
 #[derive(Debug, Default)]
 pub struct SeenCalls {
+    main: Seen,
+    subagents: Seen,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
     /// The calls that hooks have reported and the transcript does not show yet.
     ahead: VecDeque<String>,
     /// The calls that the transcript has shown and no hook has reported.
@@ -32,20 +39,35 @@ pub struct SeenCalls {
 }
 
 impl SeenCalls {
-    /// Notes a call that a hook reports. Returns false if the transcript has shown it; those of subagents are not in it.
+    /// Notes a call that a hook reports. Returns false if a transcript has shown it.
     pub(in crate::app) fn by_hook(&mut self, call: &ToolCall) -> bool {
-        let Some(call) = call.id.as_deref().filter(|_| !call.by_subagent) else {
+        let Some(id) = call.id.as_deref() else {
             return true;
         };
-        if take(&mut self.behind, call) {
+        let seen = self.of(call.by_subagent);
+        if take(&mut seen.behind, id) {
             return false;
         }
-        remember(&mut self.ahead, call);
+        remember(&mut seen.ahead, id);
         true
     }
 
-    /// Notes a call that the transcript shows.
-    pub(in crate::app) fn by_transcript(&mut self, call: &str) -> ShownCall {
+    /// Notes a call that a transcript shows.
+    pub(in crate::app) fn by_transcript(&mut self, call: &str, by_subagent: bool) -> ShownCall {
+        self.of(by_subagent).by_transcript(call)
+    }
+
+    const fn of(&mut self, by_subagent: bool) -> &mut Seen {
+        if by_subagent {
+            &mut self.subagents
+        } else {
+            &mut self.main
+        }
+    }
+}
+
+impl Seen {
+    fn by_transcript(&mut self, call: &str) -> ShownCall {
         if !take(&mut self.ahead, call) {
             remember(&mut self.behind, call);
             self.overtakes = !self.ahead.is_empty();
@@ -89,8 +111,8 @@ mod tests {
     fn a_call_of_both_sources_counts_once_in_either_order() {
         let mut seen = SeenCalls::default();
         assert!(seen.by_hook(&hook("a")));
-        assert_eq!(seen.by_transcript("a"), Known);
-        assert_eq!(seen.by_transcript("b"), New);
+        assert_eq!(seen.by_transcript("a", false), Known);
+        assert_eq!(seen.by_transcript("b", false), New);
         assert!(!seen.by_hook(&hook("b")));
     }
 
@@ -98,15 +120,18 @@ mod tests {
     fn calls_whose_hooks_came_before_that_of_a_lost_one_are_told() {
         let mut seen = SeenCalls::default();
         assert!(seen.by_hook(&hook("b")) && seen.by_hook(&hook("c")));
-        assert_eq!(seen.by_transcript("a"), New);
-        assert_eq!(seen.by_transcript("b"), Overtaken);
-        assert_eq!(seen.by_transcript("c"), Overtaken);
+        let mut shown = |id| seen.by_transcript(id, false);
+        assert_eq!(
+            [shown("a"), shown("b"), shown("c")],
+            [New, Overtaken, Overtaken]
+        );
         assert!(seen.by_hook(&hook("d")));
-        assert_eq!(seen.by_transcript("d"), Known);
-        for n in 0..1_000 {
+        assert_eq!(seen.by_transcript("d", false), Known);
+        for n in 0..3_000 {
             seen.by_hook(&hook(&n.to_string()));
-            seen.by_transcript(&format!("t{n}"));
+            seen.by_transcript(&format!("t{n}"), false);
         }
+        let seen = seen.main;
         assert!(seen.ahead.len() <= REMEMBERED && seen.behind.len() <= REMEMBERED);
     }
 }

@@ -23,12 +23,13 @@ impl HandoffDraft {
         now: At,
     ) -> Option<(ToolCall, ToolOutput)> {
         let shown = match &ran.call {
-            Some(call) => self.seen_calls.by_transcript(call),
+            Some(call) => self.seen_calls.by_transcript(call, ran.by_subagent),
             None if is_hookless => ShownCall::New,
             None => ShownCall::Known,
         };
         let is_shell = ran.tool.is_none();
-        if shown == ShownCall::Known || shown == ShownCall::Overtaken && !is_shell {
+        let is_own_shell = is_shell && !ran.by_subagent;
+        if shown == ShownCall::Known || shown == ShownCall::Overtaken && !is_own_shell {
             return None;
         }
         let call = ToolCall {
@@ -37,6 +38,7 @@ impl HandoffDraft {
             command: is_shell.then_some(ran.command),
             directory: ran.directory,
             file: ran.file,
+            by_subagent: ran.by_subagent,
             ..ToolCall::default()
         };
         let output = ToolOutput {
