@@ -103,6 +103,8 @@ fn take_up(
             subagents,
             digest: Digest::new(MAX_COMMANDS),
             history,
+            border: history,
+            old_turns: 0,
             skipped: 0,
             seen: false,
             commands: 0,
@@ -125,6 +127,10 @@ struct Following {
     digest: Digest,
     /// The number of its bytes that were there before we began.
     history: u64,
+    /// The same, whatever is read once more after a rewind.
+    border: u64,
+    /// The number of turns up to there.
+    old_turns: u64,
     skipped: u64,
     seen: bool,
     /// The number of commands when they were sent last.
@@ -161,6 +167,13 @@ impl Following {
             self.seen = true;
             if let Some(PutBack { text, prompts }) = self.put_back.take_if(|_| !report.more) {
                 self.digest.branches().take_back(&text, prompts);
+            }
+            if report.reset {
+                self.border = self.history;
+            }
+            // No reading goes across the border.
+            if self.tail.offset() <= self.border {
+                self.old_turns = self.tail.scan().turns();
             }
             if let Some(first) = self.digest.branches().take_rewound()
                 && let Ok(tail) = Tail::open(self.tail.path())
@@ -231,6 +244,7 @@ impl Following {
             totals: totals(scan.totals()),
             before_compaction: totals(scan.before_compaction()),
             turns: scan.turns(),
+            old_turns: Some(self.old_turns),
             compactions: scan.compactions(),
             whole: tail.caught_up(),
             read: tail.offset(),
@@ -418,6 +432,7 @@ mod tests {
                 facts.signals
             );
             assert_eq!(facts.turns, 3);
+            assert_eq!(facts.old_turns, Some(if followed { 0 } else { 3 }));
             assert!(facts.whole);
         }
     }

@@ -573,6 +573,8 @@ pub struct TranscriptFacts {
     pub before_compaction: TokenTotals,
     /// The number of turns so far.
     pub turns: u64,
+    /// The number of those that were there before the session was followed, if that is known.
+    pub old_turns: Option<u64>,
     /// The number of compactions so far.
     pub compactions: u64,
     /// True if the file was read to its end, so that the counts are complete.

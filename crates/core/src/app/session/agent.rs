@@ -382,13 +382,17 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     // A hook would have proven the same.
     let shown = prompt.as_deref();
-    let shown = shown.filter(|_| model.session.has_more_turns(before.turns));
+    let shown = shown.filter(|_| model.session.has_more_turns(&before));
     if let Some(prompt) = shown {
         submit::on(model, SubmissionEvent::Taken(prompt));
     }
     let effects = &mut model.scratch.effects;
-    let begun = model.session.turns_shown(before.turns, model.now, effects);
+    let begun = model.session.turns_shown(&before, model.now, effects);
+    let begins = begun.is_some();
     turn::on(model, begun);
+    if begins {
+        model.session.end_shown(&before, &mut model.scratch.effects);
+    }
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));

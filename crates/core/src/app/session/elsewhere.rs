@@ -49,12 +49,17 @@ impl Session {
         let hookless = self.is_hookless();
         let agent = &mut self.agent;
         let now = &self.transcript;
-        let new = now.turns.saturating_sub(before.turns);
+        let new = now
+            .turns
+            .saturating_sub(before.turns.max(now.old_turns.unwrap_or(0)));
         let seen = &mut agent.activity.elsewhere;
         let mut unreported = new.saturating_sub(seen.awaited);
         seen.awaited = seen.awaited.saturating_sub(new);
-        // A file that is read for the first time holds earlier turns: whether it shows the prompt already is unknown.
-        if unreported > 0 && before.whole && std::mem::take(&mut seen.submitted) {
+        // A file that is read for the first time may hold earlier turns. One that held none is this session's own: its first prompt was
+        // given here, if only at the start.
+        let is_own = before.turns == 0 && now.old_turns == Some(0);
+        let is_known = before.whole || now.old_turns.is_some();
+        if unreported > 0 && is_known && (std::mem::take(&mut seen.submitted) || is_own) {
             unreported -= 1;
             seen.hook_late = true;
         }

@@ -9,7 +9,7 @@ use pitstop_base::clock::At;
 
 use crate::app::{
     effect::Effect,
-    event::Ran,
+    event::{Ran, TranscriptFacts},
     model::{activity::TitleState, draft::HandoffDraft, seen_calls::ShownCall, session::Session},
     session::turn::TurnEvent,
 };
@@ -57,10 +57,10 @@ impl HandoffDraft {
 }
 
 impl Session {
-    /// Takes in that the transcript has grown from so many turns. Returns the turn that it begins.
+    /// Takes in that the transcript has grown from these facts. Returns the turn that it begins.
     pub(in crate::app) fn turns_shown(
         &mut self,
-        before: u64,
+        before: &TranscriptFacts,
         now: At,
         effects: &mut Vec<Effect>,
     ) -> Option<TurnEvent> {
@@ -71,7 +71,7 @@ impl Session {
             begun = if hookless {
                 self.begin_seen_turn(now)
             } else {
-                self.begin_unreported()
+                self.begin_unreported(self.shows_end(before))
             };
         }
         let open = matches!(
@@ -84,18 +84,40 @@ impl Session {
         begun
     }
 
-    /// Reports whether the transcript shows more turns than these. The first that are read may be those of a session that is resumed.
-    pub(in crate::app) const fn has_more_turns(&self, before: u64) -> bool {
-        before > 0 && self.transcript.turns > before
+    /// Looks for the end of the turn that has just begun, if the transcript shows both at once.
+    pub(in crate::app) fn end_shown(
+        &mut self,
+        before: &TranscriptFacts,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.shows_end(before) {
+            self.agent.activity.closings = before.closings;
+            self.look_again(effects);
+        }
     }
 
-    /// Begins the turn of a prompt that was submitted here and that the transcript shows before its hook, once it is seen to run.
-    pub(in crate::app) fn begin_unreported(&mut self) -> Option<TurnEvent> {
+    fn shows_end(&self, before: &TranscriptFacts) -> bool {
+        let now = &self.transcript;
+        now.closing.is_some() && now.closings > before.closings
+    }
+
+    /// Reports whether the transcript shows more turns than these facts. The first that are read may be those of a session that is
+    /// resumed. Without any hooks the title has shown the first.
+    pub(in crate::app) fn has_more_turns(&self, before: &TranscriptFacts) -> bool {
+        let now = &self.transcript;
+        let is_known = before.turns > 0 || (now.old_turns.is_some() && !self.is_hookless());
+        is_known && now.turns > before.turns.max(now.old_turns.unwrap_or(0))
+    }
+
+    /// Begins the turn of a prompt that was submitted here and that the transcript shows before its hook, once it is seen to run or
+    /// its end is seen as well.
+    pub(in crate::app) fn begin_unreported(&mut self, is_over: bool) -> Option<TurnEvent> {
         let agent = &mut self.agent;
         let reported = agent.bridge.of(self.id).and_then(|one| one.turn);
         let activity = &mut agent.activity;
         let spins = activity.title == Some(TitleState::Spins);
-        let runs = activity.turn || reported.unwrap_or(spins);
+        let is_over = is_over && !activity.hook_due;
+        let runs = activity.turn || is_over || reported.unwrap_or(spins);
         let begins = runs && activity.calls.is_empty() && activity.elsewhere.begin_turn();
         begins.then_some(TurnEvent::Prompted)
     }

@@ -103,7 +103,7 @@ impl Session {
             _ if spins && hookless => return self.begin_seen_turn(now),
             _ if spins && agent.background.is_empty() => {
                 agent.set_state(AgentState::Busy);
-                return self.begin_unreported();
+                return self.begin_unreported(false);
             }
             _ if hidden => AgentState::Unknown,
             _ if activity.elsewhere.known => AgentState::Elsewhere,

@@ -1,7 +1,8 @@
 //! An agent whose hooks are silent.
 
 use super::*;
-use crate::app::event::{MadeAgain, PlacesSeen, Ran, TranscriptFacts};
+use crate::app::event::{Closing, MadeAgain, PlacesSeen, Ran, TranscriptFacts};
+use pitstop_agent::{ToolCall, ToolOutput};
 
 /// Its process runs, and no hook has spoken.
 fn silent() -> Bench {
@@ -239,6 +240,107 @@ fn a_prompt_whose_hook_is_lost_begins_its_turn_by_the_transcript() {
         (bench.state(), bench.model.session.agent.turns),
         (AgentState::Idle, 1)
     );
+}
+
+#[test]
+fn the_first_prompt_counts_where_both_its_hooks_are_lost_however_it_was_given() {
+    let read = |turns: u64, closings: u64| TranscriptFacts {
+        turns,
+        closings,
+        closing: (closings > 0).then_some(Closing::Answered),
+        old_turns: Some(0),
+        whole: true,
+        said: Some("4".to_owned()),
+        ..TranscriptFacts::default()
+    };
+    // The answer may be read with the prompt, or after it; and so may the title be seen to spin.
+    for (typed, spins, at_once) in [
+        (true, true, false),
+        (true, true, true),
+        (true, false, true),
+        (false, true, false),
+        (false, false, true),
+    ] {
+        let mut bench = Bench::new();
+        bench.titled("✳ work");
+        bench.stands();
+        if typed {
+            bench.press(KeyCode::Enter);
+        }
+        if spins {
+            bench.titled("⠂ work");
+        }
+        if !at_once {
+            bench.facts_read(read(1, 0));
+            assert_eq!(bench.state(), AgentState::Busy);
+        }
+        bench.facts_read(read(1, 1));
+        bench.titled("✳ work");
+        bench.stands();
+        let after = (bench.state(), bench.model.session.agent.turns);
+        assert_eq!(after, (AgentState::Idle, 1), "{typed} {spins} {at_once}");
+        // They were late only.
+        bench.prompted(OLD, "two and two?");
+        bench.turn_ended(OLD);
+        bench.stands();
+        let after = (bench.state(), bench.model.session.agent.turns);
+        assert_eq!(after, (AgentState::Idle, 1), "{typed} {spins} {at_once}");
+    }
+    // The turns of a session that is resumed are none of these.
+    let mut bench = Bench::new();
+    bench.facts_read(TranscriptFacts {
+        old_turns: Some(7),
+        ..read(7, 0)
+    });
+    bench.stands();
+    let after = (bench.state(), bench.model.session.agent.turns);
+    assert_eq!(after, (AgentState::Idle, 0));
+}
+
+#[test]
+fn the_calls_of_a_subagent_count_once_whether_hooks_report_them_or_its_transcript() {
+    let passed = "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+    let shown = || TranscriptFacts {
+        ran: vec![Ran {
+            call: Some("t1".to_owned()),
+            command: "cargo test".to_owned(),
+            output: passed.to_owned(),
+            directory: Some("/p".to_owned()),
+            by_subagent: true,
+            ..Ran::default()
+        }],
+        ..turns(1)
+    };
+    let hooked = || {
+        Event::Agent(AgentEvent::ToolFinished {
+            session: session(OLD),
+            call: ToolCall {
+                id: Some("t1".to_owned()),
+                name: "Bash".to_owned(),
+                command: Some("cargo test".to_owned()),
+                directory: Some("/p".to_owned()),
+                by_subagent: true,
+                ..ToolCall::default()
+            },
+            output: ToolOutput {
+                stdout: passed.to_owned(),
+                ..ToolOutput::default()
+            },
+        })
+    };
+    for order in [&[true, false][..], &[false, true], &[true], &[false]] {
+        let mut bench = Bench::new();
+        for by_transcript in order {
+            if *by_transcript {
+                bench.facts_read(shown());
+            } else {
+                bench.send(hooked());
+            }
+        }
+        assert_eq!(bench.model.outside.counters.tests_passed, 1, "{order:?}");
+        assert_eq!(bench.model.draft.signalled.test_state.passing, ["a"]);
+        assert_eq!(bench.state(), AgentState::Idle, "{order:?}");
+    }
 }
 
 #[test]
