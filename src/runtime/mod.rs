@@ -165,6 +165,8 @@ enum Deadline {
     Outliving,
     /// An agent that may suspend itself is looked at.
     Suspension,
+    /// The client's own record of its process is read.
+    ClientRecord,
 }
 
 /// The loop's own state, and the core that it feeds.
@@ -510,6 +512,11 @@ impl Shell {
                 }
                 return;
             }
+            Event::Read(ReadEvent::SessionNamed { iteration, started })
+                if app::agent::is_unreported(self.core.view(), *iteration, started) =>
+            {
+                self.begins_unreported(started);
+            }
             Event::PlacesChecked(seen) => {
                 // The next session's hooks are given this path.
                 Arc::make_mut(&mut self.agent)
@@ -576,6 +583,7 @@ impl Shell {
                 Deadline::PromptBox => self.look_at_prompt_box(),
                 Deadline::Outliving => self.look_at_outliving(),
                 Deadline::Suspension => self.look_for_suspension(),
+                Deadline::ClientRecord => self.read_client_record(),
             }
         }
     }

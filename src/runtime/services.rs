@@ -49,12 +49,18 @@ const HEAD_SETTLE: Duration = Duration::from_secs(1);
 /// truncation and text it is empty, which an open editor would merge as a deletion of everything.
 const NOTES_SETTLE: Duration = Duration::from_millis(60);
 
+/// The time after which the client's own record of its process is read: the hook of a session's beginning says more, and comes first
+/// unless it is lost.
+const RECORD_SETTLE: Duration = Duration::from_secs(2);
+
 /// The tasks and threads, and the state of each.
 pub(super) struct Services {
     pub store_writer: mpsc::Sender<Job>,
     pub follower: Worker<FollowCommand>,
     /// The transcript that is followed.
     pub transcript: Option<PathBuf>,
+    /// The client's own record of the agent's process.
+    pub client_record: Option<PathBuf>,
     /// The directory in which the agent works, once that is known.
     pub place: Option<PathBuf>,
     /// The session that was started last, and the number of bytes of its transcript that were there and read before.
@@ -84,6 +90,7 @@ impl Services {
             store_writer,
             follower: Worker::new("transcript", follower::follow, events.clone()),
             transcript: None,
+            client_record: None,
             place,
             begun: None,
             trimmer: Worker::new("trim", trim::work, events.clone()),
@@ -326,6 +333,10 @@ impl Shell {
         if transcript.is_some_and(|path| changes.concern(path)) {
             self.transcript_grown();
         }
+        let record = self.services.client_record.as_deref();
+        if record.is_some_and(|record| changes.include(record)) {
+            self.add_deadline(Deadline::ClientRecord, RECORD_SETTLE);
+        }
         let head_log = self.services.head_log.as_deref();
         if head_log.is_some_and(|log| changes.include(log)) {
             self.read_git();
@@ -344,8 +355,16 @@ impl Shell {
         }
     }
 
+    /// Watches the client's own record of its process. A client that is new here makes its directory at the start.
+    pub(super) fn watch_client_record(&mut self) {
+        if let Some(record) = &self.services.client_record {
+            self.services.watcher.watch_beside(record);
+        }
+    }
+
     /// Has the transcript read on. A client that is new here makes the directory long after it has named the file.
     pub(super) fn transcript_grown(&mut self) {
+        self.watch_client_record();
         if let Some(path) = &self.services.transcript {
             self.services.watcher.watch_towards(path);
             self.services.follower.send(FollowCommand::Grown);

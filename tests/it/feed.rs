@@ -448,10 +448,66 @@ fn without_hooks_state_and_tests_of_the_demo_are_known() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn without_hooks_the_transcript_of_the_real_client_is_read() {
-    let launch = noting_live();
+    notes_are_read(&deaf((0..3).map(|n| Answer::text(&noted(n)))));
+}
+
+/// One whose client has neither hooks nor mods nor a status line.
+fn deaf(answers: impl IntoIterator<Item = Answer>) -> Launch {
+    let launch = live(answers);
     let settings = launch.the_home().claude_dir().join("settings.json");
     fs::write(settings, json!({"disableAllHooks": true}).to_string()).unwrap();
-    notes_are_read(&launch);
+    launch
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed() {
+    let decided =
+        |what: &str| Answer::text(&format!("Noted.\n\nSIGNAL:\nDECISION: {what} | quieter"));
+    let supervisor = started(&deaf([decided("count at dawn"), decided("count at dusk")]));
+    let has = |what: &'static str| move |handoff: &Value| handoff.to_string().contains(what);
+    supervisor.prompt("when do we count?");
+    wait_for_handoff(&supervisor, "the first decision", has("count at dawn"));
+    let before = session_of(&supervisor.status());
+    // Another client in the same directory has a record and a transcript of its own.
+    let record = json!({"pid": 1, "sessionId": "00000000-0000-4000-8000-000000000009", "cwd": supervisor.launch.project(),
+        "startedAt": 1, "procStart": "1", "kind": "interactive"});
+    let records = supervisor.launch.the_home().claude_dir().join("sessions");
+    fs::write(records.join("1.json"), record.to_string()).unwrap();
+    supervisor.prompt("/clear");
+    let status = supervisor.wait_for_status(|status| session_of(status) != before, SOON);
+    let cleared = session_of(&status);
+    assert_ne!(cleared, "00000000-0000-4000-8000-000000000009");
+    supervisor.prompt("and in winter?");
+    wait_for_handoff(&supervisor, "the second decision", has("count at dusk"));
+    assert_eq!(session_of(&supervisor.status()), cleared);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn without_hooks_what_a_subagent_of_the_real_client_does_is_known() {
+    let task = json!({"description": "count", "subagent_type": "general-purpose", "prompt": "Count the herons."});
+    let launch = deaf([call("Agent", task), Answer::text("They are counted.")])
+        .agent_args(["--allowedTools", "Write,Bash,Agent,Task"]);
+    let fails = "#!/bin/sh\nprintf 'running 1 test\\ntest heron ... FAILED\\n\\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\\n'\nexit 101\n";
+    let cargo = script(&launch, "bin/cargo", fails);
+    let written = launch.project().join("herons.txt");
+    let write = json!({"file_path": written, "content": "seven\n"});
+    launch.api().answer_in(
+        "Count the herons.",
+        [
+            call("Write", write),
+            Answer::shell(&format!("{} test", cargo.display())),
+            Answer::text("Seven."),
+        ],
+    );
+    let supervisor = started(&launch);
+    supervisor.prompt("have them counted");
+    supervisor.wait_until("its file", || written.exists(), SOON);
+    wait_for_handoff(&supervisor, "the subagent's tests", |handoff| {
+        let failing = json!({"field": "test_state.failing", "text": "heron", "source": "tests"});
+        handoff["sources"].as_array().unwrap().contains(&failing)
+    });
 }
 
 /// A live one with a model that has no to-do tools by itself, at the present version of the client.

@@ -24,6 +24,7 @@ pub mod limits;
 pub mod projects;
 pub mod prompt_box;
 pub mod question;
+pub mod registered;
 mod settings;
 
 pub use projects::project_slug;

@@ -1,13 +1,21 @@
 //! What is read off the loop: git, transcripts, the client's settings and the files of a handoff.
 
 use std::{
+    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
 
 use crate::runtime::{Shell, agent::length, follower::FollowCommand, handoff_files, trim::Ask};
-use pitstop_agent::{bridge::PutBack, claude::projects::repository_top};
+use pitstop_agent::{
+    AgentEvent, StartSource,
+    bridge::PutBack,
+    claude::{
+        projects::repository_top,
+        registered::{RECORD_CAP, session_in},
+    },
+};
 use pitstop_base::clean::chain;
 use pitstop_core::{
     api::wire::CommitBody,
@@ -18,7 +26,7 @@ use pitstop_core::{
     lineage::IterationId,
 };
 use pitstop_handoff::breakpoint::git::{self, GitState};
-use pitstop_transcript::{SessionId, talk::Talk, trim::TrimSettings};
+use pitstop_transcript::{SessionId, tail::open_ours, talk::Talk, trim::TrimSettings};
 
 /// The time that reading the files a handoff names may take before the handoff is drafted without them.
 const READ_LIMIT: Duration = Duration::from_secs(4);
@@ -154,6 +162,47 @@ impl Shell {
     pub(in crate::runtime) fn take_back(&mut self, session: SessionId, prompt: PutBack) {
         let command = FollowCommand::TakeBack(session, prompt);
         self.services.follower.send(command);
+    }
+
+    /// Notes that a session has begun whose hook was lost: all that was said in it since is new.
+    pub(in crate::runtime) fn begins_unreported(&mut self, started: &AgentEvent) {
+        tracing::warn!(
+            ?started,
+            "the hook of a session's beginning was lost, or is late"
+        );
+        if let AgentEvent::SessionStarted {
+            session,
+            source: StartSource::Clear,
+            ..
+        } = started
+        {
+            self.services.begun = Some((*session, 0));
+        }
+    }
+
+    /// Reads the client's own record of the agent's process off the loop.
+    pub(in crate::runtime) fn read_client_record(&mut self) {
+        self.watch_client_record();
+        let model = self.core.view();
+        let (iteration, known) = (model.session.pane(), model.session.id);
+        let process = model.session.agent.process.clone();
+        let (Some(record), Some(process)) = (self.services.client_record.clone(), process) else {
+            return;
+        };
+        let plan = Arc::clone(&self.agent);
+        self.spawn(async move {
+            let read = move || {
+                let file = open_ours(&record).ok()??;
+                let mut bytes = Vec::new();
+                file.take(RECORD_CAP).read_to_end(&mut bytes).ok()?;
+                let found = |session| plan.transcript_of(session);
+                session_in(&bytes, &process, plan.config_dir.as_deref()?, found)
+            };
+            let started = tokio::task::spawn_blocking(read).await.ok()??;
+            let is_new = started.session() != Some(known);
+            let started = Box::new(started);
+            is_new.then_some(Event::Read(ReadEvent::SessionNamed { iteration, started }))
+        });
     }
 
     /// Returns the transcript of a session: the one that is followed, if it is that session's.

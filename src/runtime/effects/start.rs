@@ -1,14 +1,15 @@
 //! The start of an agent, and what lies ready for it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::runtime::{
-    Shell,
+    Deadline, Shell,
     files::{FileRequest, Start, StartReady},
     hosted::{Starting, new_screen},
     listen::Listening,
     store_writer::Job,
 };
+use pitstop_agent::{AgentKind, claude::registered::record_of};
 use pitstop_base::{clean::chain, process};
 use pitstop_core::{
     app::{
@@ -22,6 +23,9 @@ use pitstop_core::{
 use pitstop_terminal::pane::pty;
 
 use super::{NO_THREAD, new_ids};
+
+/// The time after which a client has written its own record of its process: one that is new here has made the directory then.
+const RECORD_WRITTEN: Duration = Duration::from_secs(10);
 
 impl Shell {
     /// Clears the pane and has an agent started in it, once the files that it needs are written.
@@ -40,8 +44,10 @@ impl Shell {
         self.pane.watch_for = None;
         self.pane.listening = Listening::default();
         self.restart_estimate();
-        if let Some(path) = self.services.transcript.take() {
-            self.services.watcher.forget_beside(&path);
+        let services = &mut self.services;
+        let files = [services.transcript.take(), services.client_record.take()];
+        for path in files.into_iter().flatten() {
+            services.watcher.forget_beside(&path);
         }
         self.pane.starting = Some(Starting {
             iteration,
@@ -116,6 +122,11 @@ impl Shell {
         // A guess in case hooks are switched off; the first hook reports the true path.
         if let Some(path) = self.agent.transcript_of(session) {
             self.follow(session, path.to_string_lossy().into_owned());
+        }
+        if let (AgentKind::Claude, Some(config)) = (self.agent.kind, &self.agent.config_dir) {
+            self.services.client_record = Some(record_of(process.pid, config));
+            self.watch_client_record();
+            self.set_deadline(Deadline::ClientRecord, RECORD_WRITTEN);
         }
         self.post(Event::Bridge(BridgeEvent::Offered {
             iteration,

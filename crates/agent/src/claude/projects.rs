@@ -10,6 +10,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use chrono::{DateTime, Utc};
+
 /// The longest name that is not cut, in characters.
 const LONGEST: usize = 200;
 
@@ -94,6 +96,17 @@ pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
             let cwd = Path::new(record["cwd"].as_str()?);
             named_above(cwd, transcript).map(Path::to_owned)
         })
+    })
+}
+
+/// Returns the time of the first words in a transcript.
+pub fn began_at(transcript: &Path) -> Option<DateTime<Utc>> {
+    let mut bytes = Vec::new();
+    let file = File::open(transcript).ok()?;
+    file.take(READ).read_to_end(&mut bytes).ok()?;
+    bytes.split(|byte| *byte == b'\n').find_map(|line| {
+        let record: serde_json::Value = serde_json::from_slice(line).ok()?;
+        record["timestamp"].as_str()?.parse().ok()
     })
 }
 

@@ -355,6 +355,9 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Summarized { id, outcome } => {
             summary::on(model, SummaryEvent::Answered(id, outcome));
         }
+        ReadEvent::SessionNamed { iteration, started } => {
+            agent::session_named(model, iteration, &started);
+        }
         ReadEvent::Moved { session } => {
             if model.session.is_moved_to(session) {
                 model.session.forked(session);

@@ -369,3 +369,64 @@ fn a_turn_whose_end_no_hook_could_report_is_over_by_its_title_with_its_last_word
         "the control socket (/run/p.sock) was removed: made again"
     );
 }
+
+/// The client's own record names a session, in the process of this iteration.
+fn named(iteration: crate::lineage::IterationId, id: u128, source: StartSource) -> Event {
+    let started = Box::new(AgentEvent::SessionStarted {
+        session: session(id),
+        source,
+        model: None,
+        transcript_path: Some(format!("/c/{id}.jsonl")),
+        prompt_cache: None,
+    });
+    Event::Read(ReadEvent::SessionNamed { iteration, started })
+}
+
+#[test]
+fn a_session_whose_beginning_no_hook_reports_is_followed_by_the_clients_own_record() {
+    for source in [StartSource::Clear, StartSource::Resume] {
+        for begin in [Bench::new, silent as fn() -> Bench] {
+            let mut bench = begin();
+            let pane = bench.model.session.pane();
+            let known = bench.model.session.id;
+            let effects = bench.send(named(pane, 77, source.clone()));
+            assert_eq!(bench.model.session.id, session(77));
+            let followed = effects.iter().find_map(|effect| match effect {
+                Effect::FollowTranscript { session, path } => Some((*session, path.as_str())),
+                _ => None,
+            });
+            assert_eq!(followed, Some((session(77), "/c/77.jsonl")), "{known:?}");
+            // It is known by now; its hook comes late.
+            let effects = bench.send(named(pane, 77, source.clone()));
+            assert!(
+                !effects
+                    .iter()
+                    .any(|one| matches!(one, Effect::FollowTranscript { .. }))
+            );
+            bench.prompted(77, "go on");
+            assert_eq!(bench.state(), AgentState::Busy);
+        }
+    }
+}
+
+#[test]
+fn the_record_of_another_process_and_one_in_a_reboot_or_behind_the_agent_view_change_nothing() {
+    let unmoved = |bench: &mut Bench, iteration: crate::lineage::IterationId| {
+        bench.send(named(iteration, 77, StartSource::Clear));
+        assert_eq!(bench.model.session.id, session(OLD));
+    };
+    let mut bench = Bench::new();
+    let pane = bench.model.session.pane();
+    unmoved(&mut bench, pane.next());
+    bench.titled("1 awaiting input · claude agents");
+    unmoved(&mut bench, pane);
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(5));
+    bench.git();
+    bench.press(KeyCode::Enter);
+    assert!(bench.model.reboot.attempt.is_some());
+    unmoved(&mut bench, pane);
+    let mut bench = Bench::new();
+    bench.exited(0);
+    unmoved(&mut bench, pane);
+}
