@@ -1,5 +1,5 @@
 //! Reads the calls of subagents from their own transcripts, which the client keeps beside that of the session, in
-//! `SESSION/subagents/agent-ID.jsonl` (since 2.1.39; measured to 2.1.332).
+//! `SESSION/subagents/agent-ID.jsonl` (seen with 2.1.39 and 2.1.332).
 //!
 //! They are read with the session's: it grows when a subagent has reported.
 
