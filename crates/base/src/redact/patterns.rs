@@ -591,7 +591,7 @@ pub(super) const PATTERNS: [Pattern; 38] = [
     Pattern {
         kind: "PIN",
         command: "",
-        mark: "pin|Pin|PIN|code|Code|CODE|cvv|CVV|cvc|CVC",
+        mark: "pin_|pinc|pinC|PinC|PIN_|PINC|_pin|_PIN|asscode|assCode|ass_code|ASSCODE|ASS_CODE|otp|OTP|cvv|CVV|cvc|CVC",
         regex: r"(?i:\b(?:[0-9a-z_]*(?:pin_?code|pass_?code)|(?:[a-z]+_)*(?:otp(?:_code)?|cvv|cvc|(?:sim|card|door|bank|user|login)_?pin))[^0-9A-Za-z\n]{1,4}(?:is )?)([0-9]{4,8})(?:[^0-9A-Za-z.]|$)",
         is_secret: |_| true,
         example: "pin_code: 471100",
