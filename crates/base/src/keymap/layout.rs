@@ -16,8 +16,8 @@ const LAYOUTS: [(&str, &str); 4] = [
     ("קראטוןםפשדגכעיחלךףזסבהנמצתץ", "ertyuiopasdfghjkl;zxcvbnm,."),
 ];
 
-/// The signs that layouts of these scripts have on the key of a letter: Greek, Hebrew (two), Bulgarian. No Latin layout in use has
-/// them there.
+/// The signs that layouts of these scripts have on the key of a letter: Greek, Hebrew (two), Bulgarian. Of the Latin layouts in use only
+/// two variants of Dvorak's have one of them there, the semicolon, and lose it in chords: nothing is bound to it.
 const SIGNS: [(char, char); 4] = [(';', 'q'), ('/', 'q'), ('\'', 'w'), (',', 'q')];
 
 /// Returns the character that names the key of a chord: that of the base key, which the host terminal may report, in a layout of
