@@ -50,7 +50,7 @@ use model::{
     submission::SubmissionEvent, trim::SurveyEvent,
 };
 use process::ProcessEnd;
-use reboot::RebootEvent;
+use reboot::{RebootEvent, in_place::ReplaceEvent};
 
 /// The model, and the only way to change it: by an event.
 #[derive(Debug)]
@@ -400,10 +400,15 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Summary(epoch) => summary::on(model, SummaryEvent::TimerFired(epoch)),
         TimerId::Survey(timer) => reboot::on(model, SurveyEvent::PauseOver(timer)),
         TimerId::Calm(epoch) => {
-            let facts = (model.autopilot.is_some(), model.now);
+            let known = (model.autopilot.is_some(), model.now);
             let effects = &mut model.scratch.effects;
-            let seen = model.session.judge_signs(epoch, facts, effects);
+            let seen = model.session.judge_signs(epoch, known, effects);
             turn::on(model, seen);
+            // A typed `/compact` is no turn: nothing else tells that a person has stopped it.
+            let held = facts::held(model).filter(|_| epoch == model.session.calm_epoch);
+            if held.is_some_and(|held| model.session.agent.has_rested_since(held.since)) {
+                reboot::on(model, ReplaceEvent::TurnAborted);
+            }
         }
         TimerId::NewHead(epoch) => {
             let facts = MomentFacts::of(model);

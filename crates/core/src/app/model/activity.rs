@@ -1,6 +1,6 @@
 //! The state of the turn and of the question that are open.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use pitstop_agent::Background;
 use pitstop_base::{clock::At, redact::redact};
@@ -106,6 +106,8 @@ pub struct Activity {
     pub question: Option<Question>,
     /// The state that the title shows.
     pub(in crate::app) title: Option<TitleState>,
+    /// The time at which the title last stopped spinning, by the monotonic clock.
+    pub(in crate::app) rested: Option<Duration>,
     /// True if the bridge has seen a dialog since the prompt box was last there.
     pub(in crate::app) dialog_seen: bool,
     /// True if the prompt box was seen in this iteration, so that its absence means something.

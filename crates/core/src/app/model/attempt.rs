@@ -293,9 +293,11 @@ impl Attempt {
         }
     }
 
-    /// Reports whether it may answer a compaction of the client's: it is not too far for that, and answers none.
-    pub(in crate::app) const fn may_hold(&self) -> bool {
-        self.is_harmless() && self.kind.is_reboot() && self.held.is_none()
+    /// Reports whether it may answer a compaction that the client asks about: it is not too far for that, and has answered none. One
+    /// that waits for its answer was stopped in the client, which makes one at a time.
+    pub(in crate::app) fn may_hold(&self) -> bool {
+        let answered = self.held.as_ref().is_some_and(|held| held.answered);
+        self.is_harmless() && self.kind.is_reboot() && !answered
     }
 
     fn on(&mut self, event: AttemptEvent) {

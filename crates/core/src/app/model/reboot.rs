@@ -410,6 +410,8 @@ pub enum LastLook {
 pub struct Held {
     /// The id of the compaction.
     pub(in crate::app) id: QuestionId,
+    /// The time since which it is held, by the monotonic clock.
+    pub(in crate::app) since: Duration,
     /// The time until which a person may answer, by the monotonic clock.
     pub(in crate::app) until: Duration,
     /// The epoch of the timer that enforces that time limit.

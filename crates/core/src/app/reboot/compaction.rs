@@ -53,10 +53,14 @@ pub(super) fn asked(
         } else {
             Decision::Client
         };
-        let id = id.clone();
-        Next::Do(Act::Emit(Effect::AnswerQuestion { id, decision }))
+        decide(id, decision)
     });
     Some(next)
+}
+
+fn decide(id: &QuestionId, decision: Decision) -> Next {
+    let id = id.clone();
+    Next::Do(Act::Emit(Effect::AnswerQuestion { id, decision }))
 }
 
 /// Reports whether a trim is approved, instead of which nothing else is to be done.
@@ -86,7 +90,10 @@ fn hold(
     }
     let held = Next::Agent(AgentAct::Hold(cause, id.clone()));
     match &model.reboot.attempt {
-        Some(attempt) if attempt.may_hold() => return Ok(held),
+        Some(attempt) if attempt.may_hold() => {
+            let before = undecided(model).map(|before| decide(&before.id, Decision::Client));
+            return Ok(Next::All(before.into_iter().chain([held]).collect()));
+        }
         Some(attempt) => return Err(Refusal::UnderWay(attempt.step())),
         None => {}
     }

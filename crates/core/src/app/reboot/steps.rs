@@ -191,6 +191,7 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
         AgentAct::Hold(cause, id) => {
             let held = Held {
                 id,
+                since: model.now.since_start,
                 until: model.now.since_start + model.config.guard.answer_within,
                 epoch: model.next_epoch(),
                 answered: false,

@@ -222,6 +222,7 @@ impl Session {
     pub(in crate::app) fn title_changed(
         &mut self,
         title: String,
+        now: At,
     ) -> (Consequences, Option<TurnEvent>) {
         let mut follows = Consequences::default();
         self.title = title;
@@ -237,8 +238,12 @@ impl Session {
         let title = TitleState::of(&self.title);
         let activity = &mut self.agent.activity;
         activity.unseen.take_if(|_| title != Some(TitleState::Calm));
-        if std::mem::replace(&mut activity.title, title) == title {
+        let before = std::mem::replace(&mut activity.title, title);
+        if before == title {
             return (follows, None);
+        }
+        if before == Some(TitleState::Spins) {
+            activity.rested = Some(now.since_start);
         }
         self.look_again(&mut follows.effects);
         (follows, self.settle_stop())

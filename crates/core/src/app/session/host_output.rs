@@ -62,7 +62,7 @@ impl Session {
     ) -> (Consequences, Option<TurnEvent>) {
         let wanted = ui.notifications;
         let follows = match fact {
-            ScreenFact::Title(title) => return self.title_changed(title),
+            ScreenFact::Title(title) => return self.title_changed(title, now),
             ScreenFact::Bell => self.called(None, wanted, has_called, now),
             ScreenFact::Notification { title, body } => {
                 self.called(Some((title, body)), wanted, has_called, now)

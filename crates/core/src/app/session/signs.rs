@@ -184,6 +184,13 @@ impl Session {
 }
 
 impl AgentView {
+    /// Reports whether the title has stopped spinning since this time, by the monotonic clock, and shows no work now.
+    pub(in crate::app) fn has_rested_since(&self, since: Duration) -> bool {
+        let activity = &self.activity;
+        let is_calm = activity.title == Some(TitleState::Calm) && self.state == AgentState::Idle;
+        is_calm && activity.rested.is_some_and(|at| at >= since)
+    }
+
     /// Notes that a turn runs by the report of the client's own side, also one that no hook has begun or that a hook has ended too
     /// early.
     pub(in crate::app) fn turn_started(&mut self) {

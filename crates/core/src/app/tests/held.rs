@@ -378,3 +378,45 @@ fn one_that_is_stopped_in_the_client_has_changed_nothing() {
         assert_eq!(bench.model.session.iteration().get(), 1);
     }
 }
+
+#[test]
+fn a_typed_compact_that_is_stopped_in_the_client_waits_for_nobody() {
+    let mut bench = Bench::bridged();
+    bench.used(100_000);
+    bench.compacts(1, Trigger::Manual);
+    bench.git();
+    bench.titled("⠂ work");
+    assert!(compaction::is_held(&bench.model));
+    // Esc, at once: the client is calm again, and says nothing of it.
+    bench.titled("✳ work");
+    assert_eq!(decisions(&bench.stands()), LEFT);
+    assert!(!compaction::is_held(&bench.model));
+    assert_eq!((bench.step(), banner(&bench.model)), (None, None));
+    assert!(bench.notified("was stopped in the client"));
+}
+
+#[test]
+fn the_end_of_the_turn_before_it_does_not_stop_a_compact_that_was_queued() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "work");
+    bench.used(100_000);
+    bench.compacts(1, Trigger::Manual);
+    assert_eq!(decisions(&bench.turn_ended(OLD)), []);
+    bench.titled("✳ work");
+    assert_eq!(decisions(&bench.stands()), []);
+    assert!(compaction::is_held(&bench.model));
+}
+
+#[test]
+fn a_compaction_that_the_client_begins_anew_takes_the_place_of_the_one_before() {
+    let mut bench = Bench::bridged();
+    bench.used(100_000);
+    bench.compacts(1, Trigger::Manual);
+    bench.git();
+    assert_eq!(decisions(&bench.compacts(2, Trigger::Manual)), LEFT);
+    let decided = decisions(&bench.approved());
+    assert!(
+        matches!(&decided[..], [(2, Decision::Replace { .. })]),
+        "{decided:?}"
+    );
+}
