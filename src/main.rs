@@ -83,16 +83,8 @@ impl Cli {
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
-    // These run inside the hosted agent's turn, or become the agent: they pay for no parser and no runtime.
-    if let Some((name, rest)) = args.split_first() {
-        match name.to_str() {
-            Some("hook") => exit(hook::run(rest)),
-            Some("statusline") => exit(statusline::run(rest)),
-            Some(SHIM) => exit(exec_agent::run(rest)),
-            Some(server::SERVER) => exit(server::run()),
-            Some("demo-agent") => exit(pitstop_demo::main(&words(rest))),
-            _ => {}
-        }
+    if let Some(code) = run_unlisted(&args) {
+        exit(code);
     }
     let cli = Cli::try_parse().unwrap_or_else(|error| match unknown_command(&error, &args) {
         Some(code) => exit(code),
@@ -122,7 +114,7 @@ fn main() {
         Some(Command::Mcp(args)) => mcp::run(&args),
         Some(Command::Notify(args)) => notify::run(&args, &cli.host.config_flags()),
         Some(Command::Phone(args)) => phone::run(&args, &cli.host.config_flags()),
-        Some(Command::Plugin(args)) => plugin::run(&args, &cli.host.config_flags()),
+        Some(Command::Plugin(args)) => plugin::run(&args),
         Some(Command::Prune(args)) => prune::run(&args, &cli.host.config_flags()),
         Some(Command::Restore(args)) => restore::run(&args, &cli.host),
         Some(Command::Save(args)) => save::run(&args, &cli.host.config_flags()),
@@ -133,6 +125,25 @@ fn main() {
         Some(Command::Trust(args)) => trust::run(&args),
     };
     exit(outcome.unwrap_or_else(|failure| failure.show()))
+}
+
+/// Runs what is called by the agent, by git or by pitstop itself, and by no person; returns the exit code then. Most run inside the
+/// agent's turn, or become the agent: they pay for no parser and no runtime.
+fn run_unlisted(args: &[OsString]) -> Option<i32> {
+    let (name, rest) = args.split_first()?;
+    let first = rest.first().and_then(|first| first.to_str());
+    let outcome = match (name.to_str()?, first) {
+        ("hook", _) => Ok(hook::run(rest)),
+        ("statusline", _) => Ok(statusline::run(rest)),
+        (SHIM, _) => Ok(exec_agent::run(rest)),
+        (server::SERVER, _) => Ok(server::run()),
+        ("demo-agent", _) => Ok(pitstop_demo::main(&words(rest))),
+        ("plugin", Some("gauge")) => plugin::answer_gauge(),
+        ("plugin", Some("handoff")) => plugin::answer_handoff(),
+        ("git-hook", Some("post-commit")) => Ok(git_hook::report(&rest[1..])),
+        _ => return None,
+    };
+    Some(outcome.unwrap_or_else(|failure| failure.show()))
 }
 
 /// Prints the nearest command, if the first word is none; returns the exit code then.

@@ -80,12 +80,6 @@ pub enum Action {
     Install,
     /// Remove it, and put back the hook that was there before
     Remove,
-    /// What the hook itself runs
-    #[command(hide = true)]
-    PostCommit {
-        /// The commit's id
-        sha: String,
-    },
 }
 
 /// The result of the command.
@@ -101,10 +95,6 @@ enum Done {
 /// Runs the command; 0, or 1 if nothing could be done.
 pub fn run(args: &GitHookArgs) -> Outcome {
     let change = match &args.action {
-        Action::PostCommit { sha } => {
-            hook::run_quietly(|| post_commit(sha));
-            return Ok(out::OK);
-        }
         Action::Install => install_hook,
         Action::Remove => remove_hook,
     };
@@ -261,6 +251,13 @@ fn hook_script(exe: &OsStr) -> Vec<u8> {
     script.push(b'\'');
     script.extend_from_slice(after.as_bytes());
     script
+}
+
+/// Reports the commit of this id, as the hook asks for; the exit code is always 0.
+pub fn report(args: &[OsString]) -> i32 {
+    let sha = args.first().and_then(|sha| sha.to_str());
+    hook::run_quietly(|| sha.map(post_commit));
+    out::OK
 }
 
 /// Reports a commit to the supervisors. Git runs hooks at the top of the work tree.

@@ -46,8 +46,31 @@ pub fn run(args: &ManArgs, program: Command) -> Outcome {
 
 fn write_pages(directory: &Path, program: Command) -> io::Result<()> {
     fs::create_dir_all(directory)?;
-    clap_mangen::generate_to(program.clone(), directory)?;
+    let mut built = program.clone().disable_help_subcommand(true);
+    built.build();
+    write_pages_below(directory, &built)?;
     fs::write(directory.join("pitstop.1"), program_page(program)?)
+}
+
+/// Writes a page for each command below this one.
+fn write_pages_below(directory: &Path, command: &Command) -> io::Result<()> {
+    for command in command.get_subcommands() {
+        write_pages_below(directory, command)?;
+        let page = manual_of(command.clone());
+        let mut text = Vec::new();
+        page.render(&mut text)?;
+        // Between a text and the values of its argument an empty line is enough.
+        let text = String::from_utf8_lossy(&text).replace("\n.br\n\n.br\n", "\n\n");
+        fs::write(directory.join(page.get_filename()), text)?;
+    }
+    Ok(())
+}
+
+fn manual_of(command: Command) -> Man {
+    Man::new(command)
+        .date(env!("PITSTOP_COMMIT_DATE"))
+        .source(concat!("pitstop ", env!("CARGO_PKG_VERSION")))
+        .manual("Manual of pitstop")
 }
 
 /// Returns the page of the program itself.
@@ -56,10 +79,7 @@ fn program_page(program: Command) -> io::Result<String> {
         .disable_help_subcommand(true)
         .subcommand_help_heading("COMMANDS")
         .subcommand_value_name("COMMAND");
-    let man = Man::new(program)
-        .date(env!("PITSTOP_COMMIT_DATE"))
-        .source(concat!("pitstop ", env!("CARGO_PKG_VERSION")))
-        .manual("Manual of pitstop");
+    let man = manual_of(program);
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
@@ -86,8 +106,11 @@ fn program_page(program: Command) -> io::Result<String> {
         add_entry(&mut own, command, text);
     }
     own.control("SH", ["VERSION"]);
-    for line in version::long().lines() {
-        own.text([roman(line)]).control("br", []);
+    for (at, line) in version::long().lines().enumerate() {
+        if at > 0 {
+            own.control("br", []);
+        }
+        own.text([roman(line)]);
     }
     own.to_writer(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())

@@ -51,27 +51,25 @@ pub enum Action {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
-    /// What the plugin asks at each figure
-    #[command(hide = true)]
-    Gauge,
-    /// What the plugin asks for at the end of a turn, and before a reboot
-    #[command(hide = true)]
-    Handoff,
 }
 
 /// Runs the command; 0, or 1 if nothing could be done.
-pub fn run(args: &PluginArgs, flags: &Flags) -> Outcome {
+pub fn run(args: &PluginArgs) -> Outcome {
     let text = match &args.action {
         Action::Install { directory } => files::install(directory, args.json),
         Action::Remove { directory } => files::remove(directory, args.json),
-        Action::Gauge => question()
-            .and_then(|asked| gauge::answer(&asked, flags))
-            .and_then(|now| printed(&now)),
-        Action::Handoff => question()
-            .and_then(|asked| handoff::answer(&asked, flags))
-            .and_then(|kept| printed(&kept)),
     };
     text.map(|text| out::print(&text))
+}
+
+/// Answers what the plugin asks at each figure; 0, or 1 if nothing is known.
+pub fn answer_gauge() -> Outcome {
+    print_answer(&gauge::answer(&question()?, &Flags::default())?)
+}
+
+/// Writes the handoff that the plugin asks for at the end of a turn and before a reboot; 0, or 1 if there is none.
+pub fn answer_handoff() -> Outcome {
+    print_answer(&handoff::answer(&question()?, &Flags::default())?)
 }
 
 /// Reads what the plugin asks.
@@ -85,7 +83,7 @@ fn question<T: DeserializeOwned>() -> Result<T, Failure> {
     })
 }
 
-fn printed(answer: &impl Serialize) -> Result<String, Failure> {
+fn print_answer(answer: &impl Serialize) -> Outcome {
     let json = serde_json::to_string(answer)?;
-    Ok(format!("{json}\n"))
+    Ok(out::print(&format!("{json}\n")))
 }

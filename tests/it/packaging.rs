@@ -100,6 +100,41 @@ fn the_manual_has_every_key_exit_code_file_and_the_readme_s_examples() {
 }
 
 #[test]
+fn completions_offer_what_a_person_may_call_with_its_values() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = pitstop(&["completions", shell]);
+        assert!(!script.contains("gauge"), "{shell}");
+        assert!(script.contains("clear-state"), "{shell}");
+    }
+    let fish = pitstop(&["completions", "fish"]);
+    let values = fish.lines().filter(|line| {
+        line.contains("_using_subcommand ctl; and not __fish_seen_subcommand_from reboot approve")
+    });
+    assert_eq!(values.count(), 11, "{fish}");
+}
+
+#[test]
+fn each_command_has_a_page_of_the_manual_with_its_name_and_the_version() {
+    let home = Home::new().unwrap();
+    let directory = home.path("man");
+    pitstop(&["man", directory.to_str().unwrap()]);
+    let pages = walk(&directory);
+    assert!(pages.len() > 25, "{pages:?}");
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let name = page.file_stem().unwrap().to_str().unwrap();
+        let title = format!(".TH {name} 1 ");
+        let title = text.lines().find(|line| line.starts_with(&title));
+        let source = format!(
+            "\"pitstop {}\" \"Manual of pitstop\"",
+            env!("CARGO_PKG_VERSION")
+        );
+        assert!(title.is_some_and(|line| line.ends_with(&source)), "{text}");
+        assert!(!text.contains(".br\n\n.br"), "{name}");
+    }
+}
+
+#[test]
 fn the_package_s_metadata_names_files_that_are_there_or_made_by_the_script() {
     let manifest = toml_of("Cargo.toml");
     let deb = &manifest["package"]["metadata"]["deb"];
