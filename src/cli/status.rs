@@ -12,8 +12,9 @@ use pitstop_agent::bridge::{Category, CategoryKind, Part};
 use pitstop_base::clock::Zone;
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
-use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast, payoff};
+use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast, payoff, reboot::Block};
 use pitstop_core::config::load::Flags;
+use pitstop_core::lineage::Cause;
 
 /// The number of a run's newest lines that are shown.
 const LINES: usize = 5;
@@ -125,12 +126,23 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
 fn reboot_row(report: &StatusReport, zone: Zone) -> Vec<String> {
     let reboot = &report.reboot;
     let is_held = reboot.held.is_some() && reboot.phase == "idle";
-    let phase = if is_held { "held" } else { &reboot.phase };
+    let phase = match reboot.phase.as_str() {
+        _ if is_held => "held",
+        "review" => "waits for your review",
+        phase => phase,
+    };
     let mut parts = vec![phase.to_owned()];
-    parts.extend(reboot.reason.clone());
-    if !reboot.blocked_by.is_empty() {
-        parts.push(format!("waits for {}", reboot.blocked_by.join(", ")));
-    }
+    // In `idle` it is no cause, but the reason why the last one was refused.
+    parts.extend(reboot.reason.as_ref().map(|reason| {
+        let cause = reason.parse::<Cause>();
+        cause.map_or_else(|_| reason.clone(), |cause| cause.short().to_owned())
+    }));
+    let blocks = reboot.blocked_by.iter().map(|block| {
+        let known = block.parse::<Block>();
+        known.map_or_else(|_| format!("for {block}"), |one| one.awaited().to_owned())
+    });
+    let waits = blocks.collect::<Vec<_>>().join(", ");
+    parts.extend((!waits.is_empty()).then(|| format!("waits {waits}")));
     if let Some(held) = &reboot.held {
         let until = held.until.map(|until| until.with_timezone(&zone(until)));
         let until = until.map_or_else(String::new, |until| {
@@ -337,7 +349,7 @@ pub(super) mod tests {
              context     128.4k of 180k usable · 71.3 % · warn · status line · 2.0 s ago\n\
              growth      +4.1k a minute · about 6 min left · 30 tool calls left\n\
              client      compacts at 167k (--autocompact)\n\
-             reboot      waiting · threshold · waits for turn, typing · pays for itself in about 14 calls\n\
+             reboot      waiting · at the compact line · waits for the turn to end, for you to stop typing · pays for itself in about 14 calls\n\
              cost        $4.12 · $0.31 a turn · about $0.04 in a fresh session\n\
              cache       warm\n"
         );

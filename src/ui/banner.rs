@@ -309,15 +309,6 @@ fn asking_text(model: &Model, cause: Cause, figure: bool) -> String {
 
 /// Returns the events that have to happen first, in words: `for the turn to end, for you to stop typing`.
 pub(super) fn awaited_events(blocks: &[Block]) -> String {
-    let words = blocks.iter().map(|block| match block {
-        Block::Turn => "for the turn to end",
-        Block::Unknown => "until it is known what the agent does",
-        Block::Dialog => "for the dialog to be answered",
-        Block::Typing => "for you to stop typing",
-        Block::Background => "for the background task to end",
-        Block::Elsewhere => "for a prompt here: the session was resumed elsewhere",
-        Block::Editor => "for the editor to be left",
-        Block::Unsent => "for your prompt to be submitted or cleared: it cannot be read",
-    });
+    let words = blocks.iter().map(|block| block.awaited());
     words.collect::<Vec<_>>().join(", ")
 }

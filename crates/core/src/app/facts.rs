@@ -59,6 +59,7 @@ pub fn agent_reason(model: &Model) -> Option<String> {
             Some("another process has added a turn to this session".to_owned())
         }
         AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
+        AgentState::Limit if agent.window_full => Some("its context window is full".to_owned()),
         // In UTC, as everything in a report.
         AgentState::Limit => {
             limit_reset(model).map(|reset| format!("until {}", reset.format("%H:%M UTC")))
@@ -93,8 +94,9 @@ pub fn after_end(model: &Model) -> &'static str {
 
 /// Returns the time until which a usage limit holds the agent, if that is known.
 pub(in crate::app) fn limit_reset(model: &Model) -> Option<DateTime<Utc>> {
-    let held = model.session.agent.state == AgentState::Limit;
-    model.session.agent.limit_reset.filter(|_| held)
+    let agent = &model.session.agent;
+    let held = agent.state == AgentState::Limit && !agent.window_full;
+    agent.limit_reset.filter(|_| held)
 }
 
 /// Reports whether the title shows that no turn runs.
@@ -104,7 +106,7 @@ pub fn is_calm(model: &Model) -> bool {
 }
 
 /// A condition that blocks a reboot, and a text that is to be typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, strum::EnumString)]
 #[strum(serialize_all = "lowercase")]
 pub enum Block {
     /// A turn runs, or the agent has not reported yet that it is ready.
@@ -125,6 +127,23 @@ pub enum Block {
     /// The unsent prompt cannot be read, and so would be lost.
     #[strum(serialize = "unsent prompt")]
     Unsent,
+}
+
+impl Block {
+    /// Returns the event that has to happen first, as words that follow `waits`.
+    #[must_use]
+    pub const fn awaited(self) -> &'static str {
+        match self {
+            Self::Turn => "for the turn to end",
+            Self::Unknown => "until it is known what the agent does",
+            Self::Dialog => "for the dialog to be answered",
+            Self::Typing => "for you to stop typing",
+            Self::Background => "for the background task to end",
+            Self::Elsewhere => "for a prompt here: the session was resumed elsewhere",
+            Self::Editor => "for the editor to be left",
+            Self::Unsent => "for your prompt to be submitted or cleared: it cannot be read",
+        }
+    }
 }
 
 /// Returns the reason that the conversation cannot be replaced inside the running client now, if so.

@@ -57,10 +57,10 @@ const MAX_CALLS: usize = 256;
 #[must_use]
 pub fn phrase(model: &Model) -> String {
     let agent = &model.session.agent;
-    let phrase = if agent.suspended.is_some() && agent.state == AgentState::Unknown {
-        "suspended"
-    } else {
-        agent.state.phrase()
+    let phrase = match agent.state {
+        AgentState::Unknown if agent.suspended.is_some() => "suspended",
+        AgentState::Limit if agent.window_full => "window full",
+        state => state.phrase(),
     };
     match limit_reset(model) {
         Some(reset) => format!("{phrase} until {}", model.now.local(reset).format("%H:%M")),

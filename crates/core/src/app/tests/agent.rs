@@ -87,6 +87,13 @@ fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
     bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Limit);
+    // It is not a usage limit, and no limit of an earlier turn is shown for it.
+    bench.model.session.agent.limit_reset = Some(bench.at().wall);
+    let phrase = crate::app::session::activity::phrase(&bench.model);
+    assert_eq!(phrase, "window full");
+    let report = crate::app::outside::report::status(&bench.model).agent;
+    assert_eq!(report.reason.as_deref(), Some("its context window is full"));
+    assert_eq!(report.limit_reset, None);
 }
 
 #[test]
