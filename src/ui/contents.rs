@@ -36,7 +36,10 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let rows = reported_categories(model);
     let used = Category::of_kind(rows, CategoryKind::Used);
     let all: u64 = used.iter().map(|row| row.tokens.0).sum();
-    let name = format!("What fills the window · {}", text::tokens(Tokens(all)));
+    let mut name = "What fills the window".to_owned();
+    if !used.is_empty() {
+        name.push_str(&format!(" · {}", text::tokens(Tokens(all))));
+    }
     let (area, inner) = frame::page(buf, whole, &name, theme);
     let cells = usize::from(inner.width);
     let mut lines = Vec::new();

@@ -68,12 +68,15 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     frame::rows(buf, inner, &keep_ranked(lines, height));
 }
 
+/// The words for a figure that nothing has confirmed of late.
+const LAST_KNOWN: &str = "last known";
+
 /// Returns the meaning of the figure, where the lines do not decide what comes next.
 fn figure_meaning(model: &Model) -> Option<&'static str> {
     if moment::is_under_way(model) {
         Some("before the reboot")
     } else if has_ended(model) {
-        Some("last known")
+        Some(LAST_KNOWN)
     } else {
         None
     }
@@ -553,13 +556,15 @@ pub(super) fn words(model: &Model, theme: &Theme) -> Option<Span<'static>> {
     Some(Span::styled(percent_and_level(&figure, model), level))
 }
 
-/// Returns `71 % warn`, with a question mark where the figure is stale.
+/// Returns `71 % warn`, or `71 % · last known` where the figure is stale.
 fn percent_and_level(figure: &Figure, model: &Model) -> String {
     let mut words = format!("{} %", text::percent(figure.percent));
     // The footer shows that a session is being left.
     if !moment::is_under_way(model) {
-        let stale = if figure.stale { "?" } else { "" };
-        words.push_str(&format!(" {}{stale}", level_label(figure, model)));
+        words.push_str(&match level_label(figure, model) {
+            _ if figure.stale => format!(" · {LAST_KNOWN}"),
+            label => format!(" {label}"),
+        });
     }
     words
 }

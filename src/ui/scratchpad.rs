@@ -51,22 +51,23 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
         frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
-    if notes.parsed().is_blank() {
+    let mark = if notes.parsed().is_blank() {
         frame::rows(buf, inner, &invitation_lines(model, inner, theme));
+        String::new()
     } else {
         let shown = without_title(notes.text());
         let rows = markdown::rows(shown, inner.width, Marks::Rendered, theme);
         let window = text::window(rows, notes.first_line(), inner.height);
         frame::rows(buf, inner, &window.rows);
-        let mark = frame::window_mark(&window, shown);
-        let mut hints = Vec::new();
-        if focused {
-            hints.extend(["e edit", "v versions"]);
-            hints.extend(window.scrolls().then_some("↑↓ read"));
-            hints.push("Esc back");
-        }
-        frame::foot(buf, area, &hints, &mark, theme);
+        frame::window_mark(&window, shown)
+    };
+    let mut hints = Vec::new();
+    if focused {
+        hints.extend(["e edit", "v versions"]);
+        hints.extend((!mark.is_empty()).then_some("↑↓ read"));
+        hints.push("Esc back");
     }
+    frame::foot(buf, area, &hints, &mark, theme);
 }
 
 /// Returns the panel's name, and the state of its text that a person has to know.

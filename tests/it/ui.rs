@@ -385,6 +385,17 @@ fn an_earlier_version_of_the_scratchpad_can_be_looked_at() {
 }
 
 #[test]
+fn an_empty_scratchpad_names_its_keys() {
+    let mut model = beginning((80, 24), "");
+    act(&mut model, Action::Scratchpad);
+    let shown = shot(&model);
+    assert!(
+        shown.contains("┗ e edit · v versions · Esc back ━"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn history_shows_an_iteration_in_detail() {
     let mut model = working(NORMAL);
     act(&mut model, Action::History);
@@ -1453,6 +1464,13 @@ fn a_stale_figure_and_a_disagreement_are_marked() {
     assert!(!said(&model, "stale") && !said(&model, "≠"));
     model.now = at(5_000);
     assert!(said(&model, "stale"));
+    let mut narrow = working((80, 24));
+    narrow.now = at(5_000);
+    assert!(
+        shot(&narrow).contains("% · last known"),
+        "{}",
+        shot(&narrow)
+    );
     model.now = at(712);
     let reading = pitstop_core::guard::Reading {
         used: Tokens(110_000),
