@@ -1,6 +1,6 @@
 //! `pitstop completions SHELL`: the completion script of a shell.
 
-use clap::{Args, Command, builder::PossibleValue};
+use clap::{Arg, Args, Command, builder::PossibleValue};
 use clap_complete::Shell;
 
 use super::out;
@@ -28,11 +28,9 @@ pub fn run(args: &CompletionsArgs, mut program: Command) -> i32 {
 
 /// Returns what completes the values of a command's arguments in fish, for which clap completes only those of flags.
 fn fish_values(command: &Command) -> String {
-    let values = command
-        .get_positionals()
-        .flat_map(|argument| argument.get_possible_values());
+    let values = command.get_positionals().flat_map(Arg::get_possible_values);
     let values: Vec<_> = values.filter(|value| !value.is_hide_set()).collect();
-    let names: Vec<_> = values.iter().map(|value| value.get_name()).collect();
+    let names: Vec<_> = values.iter().map(PossibleValue::get_name).collect();
     let (command, names) = (command.get_name(), names.join(" "));
     let line = |value: &PossibleValue| {
         let help = value.get_help().map(ToString::to_string);

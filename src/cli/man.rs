@@ -66,9 +66,16 @@ fn write_pages_below(directory: &Path, command: &Command) -> io::Result<()> {
     Ok(())
 }
 
+/// The date of the commit; a blank where it is not known, or what follows it in the heading would be taken for a date.
+const DATE: &str = if env!("PITSTOP_COMMIT_DATE").is_empty() {
+    " "
+} else {
+    env!("PITSTOP_COMMIT_DATE")
+};
+
 fn manual_of(command: Command) -> Man {
     Man::new(command)
-        .date(env!("PITSTOP_COMMIT_DATE"))
+        .date(DATE)
         .source(concat!("pitstop ", env!("CARGO_PKG_VERSION")))
         .manual("Manual of pitstop")
 }
