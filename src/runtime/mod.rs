@@ -512,7 +512,7 @@ impl Shell {
                 }
                 return;
             }
-            Event::Read(ReadEvent::SessionNamed { iteration, started })
+            Event::Read(ReadEvent::SessionNamed(iteration, started))
                 if app::agent::is_unreported(self.core.view(), *iteration, started) =>
             {
                 self.begins_unreported(started);

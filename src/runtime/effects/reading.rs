@@ -201,7 +201,7 @@ impl Shell {
             let started = tokio::task::spawn_blocking(read).await.ok()??;
             let is_new = started.session() != Some(known);
             let started = Box::new(started);
-            is_new.then_some(Event::Read(ReadEvent::SessionNamed { iteration, started }))
+            is_new.then_some(Event::Read(ReadEvent::SessionNamed(iteration, started)))
         });
     }
 

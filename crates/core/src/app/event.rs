@@ -336,13 +336,9 @@ pub enum ReadEvent {
         /// The record of what was removed, or the reason that the copy could not be made.
         made: Result<TrimRecord, String>,
     },
-    /// The client's own record names the session that the agent's process is in.
-    SessionNamed {
-        /// The iteration of the process.
-        iteration: IterationId,
-        /// The beginning of that session, as its hook reports it.
-        started: Box<AgentEvent>,
-    },
+    /// The client's own record names the session that the agent's process of this iteration is in: its beginning, as its hook reports
+    /// it.
+    SessionNamed(IterationId, Box<AgentEvent>),
     /// The client's daemon runs this session as a fork of the agent's.
     Moved {
         /// Its session.

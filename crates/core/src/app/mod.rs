@@ -355,9 +355,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Summarized { id, outcome } => {
             summary::on(model, SummaryEvent::Answered(id, outcome));
         }
-        ReadEvent::SessionNamed { iteration, started } => {
-            agent::session_named(model, iteration, &started);
-        }
+        ReadEvent::SessionNamed(of, started) => agent::session_named(model, of, &started),
         ReadEvent::Moved { session } => {
             if model.session.is_moved_to(session) {
                 model.session.forked(session);

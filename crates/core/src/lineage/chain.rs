@@ -134,6 +134,13 @@ impl Lineage {
         self.iterations.last_mut().filter(|last| last.is_open())
     }
 
+    /// Notes that the open iteration has resumed a session, unless another cause is known. Returns whether that is new.
+    pub fn note_resumed(&mut self) -> bool {
+        let current = self.current_mut();
+        let unexplained = current.filter(|one| one.cause.is_none());
+        unexplained.is_some_and(|one| one.cause.replace(Cause::Resume).is_none())
+    }
+
     /// Returns the iteration of that number.
     pub fn get(&self, id: IterationId) -> Option<&Iteration> {
         let place = usize::try_from(id.get()).ok()?.checked_sub(1)?;

@@ -30,7 +30,7 @@ pub struct Session {
     /// The session that the agent is in.
     pub id: SessionId,
     /// The time at which the present iteration began.
-    pub(in crate::app) began: Option<At>,
+    began: Option<At>,
     /// The agent.
     pub agent: AgentView,
     /// The orders for the client's own side.
@@ -181,8 +181,10 @@ impl Session {
         iteration: IterationId,
         id: SessionId,
         holds_compaction: bool,
+        now: At,
     ) {
         (self.iteration, self.pane, self.id) = (iteration, iteration, id);
+        self.began = Some(now);
         self.agent = AgentView {
             version: self.agent.version.take(),
             without_mods: self.agent.without_mods,
@@ -198,8 +200,8 @@ impl Session {
 
     /// Begins the next iteration where the conversation was replaced inside the running client: process, pane and what is known of
     /// them go on, and so does the transcript.
-    pub(in crate::app) fn begin_in_place(&mut self, iteration: IterationId) {
-        self.iteration = iteration;
+    pub(in crate::app) fn begin_in_place(&mut self, iteration: IterationId, now: At) {
+        (self.iteration, self.began) = (iteration, Some(now));
         let transcript = &mut self.transcript;
         let boundaries = transcript.whole.then_some(transcript.compactions);
         self.compactions = Compactions::behind_our_own(boundaries);

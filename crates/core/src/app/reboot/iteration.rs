@@ -83,7 +83,6 @@ pub(super) fn open_iteration(
     model.draft.notes.hand_over();
     // A record left open here would be a mistake of ours; the next iteration must still get its own.
     let _ = model.lineage.close(at, EndReason::Crash);
-    model.session.began = Some(model.now);
     let recorded = session.unwrap_or(model.session.id);
     let opened = (model.lineage).open_below(parent, Some(recorded), cause, at);
     if opened.is_ok() {
@@ -91,7 +90,7 @@ pub(super) fn open_iteration(
     }
     let iteration = opened.unwrap_or(model.session.iteration());
     let Some(session) = session else {
-        model.session.begin_in_place(iteration);
+        model.session.begin_in_place(iteration, model.now);
         return model.draft.conversation_replaced();
     };
     let undone = parent.filter(|_| cause == Some(Cause::Undo));
@@ -99,7 +98,7 @@ pub(super) fn open_iteration(
         || undone.is_some_and(|parent| is_above_trigger(model, parent));
     model
         .session
-        .begin_iteration(iteration, session, holds_compaction);
+        .begin_iteration(iteration, session, holds_compaction, model.now);
     model.draft.leave_session();
     model.view.leave_screen();
     model.reboot.ending = None;

@@ -2,7 +2,7 @@
 
 use crate::{
     api::wire::AgentState,
-    lineage::{Cause, IterationId, TokenTotals},
+    lineage::{IterationId, TokenTotals},
 };
 use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
@@ -63,7 +63,16 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             model: name,
             source,
             ..
-        } => session_started(model, name, &source),
+        } => {
+            let is_resumed = model.session.started(name, &source);
+            if is_resumed && model.lineage.note_resumed() {
+                save_iteration(model);
+            }
+            if source == StartSource::Compact {
+                let sign = CompactionSign::Rebuilt;
+                model.session.compaction_seen(sign).carry_out(model);
+            }
+        }
         AgentEvent::ToolStarted { call, .. } => model.draft.moments.tool_started(&call),
         AgentEvent::ToolFinished { call, output, .. } => {
             if !call.by_subagent {
@@ -157,21 +166,6 @@ fn follow(model: &mut Model, event: &AgentEvent) {
     }
 }
 
-/// Takes in that a session has begun, and notes it as a resumed one if it is.
-fn session_started(model: &mut Model, name: Option<String>, source: &StartSource) {
-    let is_resumed = model.session.started(name, source);
-    let current = model.lineage.current_mut().filter(|_| is_resumed);
-    // Those that we resume ourselves have a cause.
-    if let Some(one) = current.filter(|one| one.cause.is_none()) {
-        one.cause = Some(Cause::Resume);
-        save_iteration(model);
-    }
-    if *source == StartSource::Compact {
-        let sign = CompactionSign::Rebuilt;
-        model.session.compaction_seen(sign).carry_out(model);
-    }
-}
-
 /// Reports whether the session that the client's own record of the process in the pane names is another than the one that is known:
 /// the hook of its beginning was lost. While the client's daemon has the session, the record is of the list that the pane shows; and a
 /// reboot has sessions of its own.
@@ -191,8 +185,10 @@ pub(in crate::app) fn session_named(model: &mut Model, of: IterationId, started:
     }
     if let AgentEvent::SessionStarted { source, .. } = started
         && model.session.id != before
+        && model.session.started(None, source)
+        && model.lineage.note_resumed()
     {
-        session_started(model, None, source);
+        save_iteration(model);
     }
 }
 

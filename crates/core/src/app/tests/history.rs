@@ -517,7 +517,8 @@ fn the_turns_of_earlier_iterations_stay_and_those_before_a_restart_are_read_back
     assert_eq!(turns(&bench, 1), [20_000, 40_000, 90_000]);
     let mut restarted = Bench::new();
     let second = IterationId::new(2).unwrap();
-    restarted.model.session.begin_in_place(second);
+    let now = restarted.model.now;
+    restarted.model.session.begin_in_place(second, now);
     restarted.send(Event::Store(StoreEvent::TurnsRead(read)));
     assert_eq!(turns(&restarted, 1), [20_000, 40_000]);
 }

@@ -379,7 +379,7 @@ fn named(iteration: crate::lineage::IterationId, id: u128, source: StartSource) 
         transcript_path: Some(format!("/c/{id}.jsonl")),
         prompt_cache: None,
     });
-    Event::Read(ReadEvent::SessionNamed { iteration, started })
+    Event::Read(ReadEvent::SessionNamed(iteration, started))
 }
 
 #[test]
