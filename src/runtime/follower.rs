@@ -317,14 +317,8 @@ impl Recorded {
         let log = self.reader.log();
         if log.total() != self.commands {
             self.commands = log.total();
-            let (iteration, commands) = (self.iteration, shown_commands(log));
-            send(
-                events,
-                ReadEvent::Recorded {
-                    iteration,
-                    commands,
-                },
-            );
+            let commands = shown_commands(log);
+            send(events, ReadEvent::Recorded(self.iteration, commands));
         }
     }
 }

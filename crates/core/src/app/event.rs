@@ -294,13 +294,8 @@ pub enum ReadEvent {
         /// The signals.
         signals: Vec<Signal>,
     },
-    /// The last shell commands of the pane's recording, as they would be shown.
-    Recorded {
-        /// The iteration of the pane.
-        iteration: IterationId,
-        /// The text.
-        commands: Vec<String>,
-    },
+    /// The last shell commands of the recording of this iteration's pane, as they would be shown.
+    Recorded(IterationId, Vec<String>),
     /// The facts of the transcript by now.
     Transcript {
         /// The session of the transcript.

@@ -316,10 +316,7 @@ fn read(model: &mut Model, event: ReadEvent) {
                 model.draft.take_shown(signals, now).carry_out(model);
             }
         }
-        ReadEvent::Recorded {
-            iteration,
-            commands,
-        } => {
+        ReadEvent::Recorded(iteration, commands) => {
             if iteration == model.session.iteration() {
                 model.draft.commands_recorded(commands);
             }
@@ -402,9 +399,7 @@ fn timer(model: &mut Model, id: TimerId) {
             let effects = &mut model.scratch.effects;
             let seen = model.session.judge_signs(epoch, known, effects);
             turn::on(model, seen);
-            // A typed `/compact` is no turn: nothing else tells that a person has stopped it.
-            let held = facts::held(model).filter(|_| epoch == model.session.calm_epoch);
-            if held.is_some_and(|held| model.session.agent.has_rested_since(held.since)) {
+            if facts::has_stopped_compacting(model, epoch) {
                 reboot::on(model, ReplaceEvent::TurnAborted);
             }
         }

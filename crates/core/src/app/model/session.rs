@@ -133,6 +133,11 @@ impl Session {
         by_transcript || !self.agent.activity.calls.is_empty()
     }
 
+    /// Reports whether a turn runs and all calls of its main part have results.
+    pub(in crate::app) fn is_between_calls(&self) -> bool {
+        self.agent.state == AgentState::Busy && !self.is_in_call()
+    }
+
     /// Reports whether no hook has come in this iteration.
     #[must_use]
     pub const fn is_hookless(&self) -> bool {

@@ -390,37 +390,33 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if model.session.seen_elsewhere(&before) {
         autopilot::on(model, RunInput::ResumedElsewhere);
     }
-    if before.calls_open > 0 {
-        // After the last result of a step the turn can be cut.
-        let session = &model.session;
-        model.scratch.at_seam |= session.agent.state == AgentState::Busy && !session.is_in_call();
-    }
+    // After the last result of a step the turn can be cut.
+    model.scratch.at_seam |= before.calls_open > 0 && model.session.is_between_calls();
     // This comes before the figure, so that the figure's fall is explained.
     if model.session.transcript.whole {
         let sign = CompactionSign::Boundaries(model.session.transcript.compactions);
         model.session.compaction_seen(sign).carry_out(model);
     }
     figures::on(model, FigureEvent::Transcribed(used));
-    let said = model.draft.take_transcribed(signals, model.now);
-    said.carry_out(model);
+    (model.draft.take_transcribed(signals, model.now)).carry_out(model);
     for one in ran {
         let hookless = model.session.is_hookless();
         let ended = model.draft.call_shown(one, hookless, model.now);
         turn::on(model, ended.map(TurnEvent::ToolFinished));
     }
     // A hook would have proven the same.
-    let shown = prompt.as_deref();
-    let shown = shown.filter(|_| model.session.has_more_turns(&before));
-    if let Some(prompt) = shown {
+    if let Some(prompt) = prompt
+        .as_deref()
+        .filter(|_| model.session.has_more_turns(&before))
+    {
         submit::on(model, SubmissionEvent::Taken(prompt));
     }
     let effects = &mut model.scratch.effects;
     let begun = model.session.turns_shown(&before, model.now, effects);
     let begins = begun.is_some();
     turn::on(model, begun);
-    if begins {
-        model.session.end_shown(&before, &mut model.scratch.effects);
-    }
+    let effects = &mut model.scratch.effects;
+    model.session.end_shown(begins, &before, effects);
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));

@@ -84,13 +84,14 @@ impl Session {
         begun
     }
 
-    /// Looks for the end of the turn that has just begun, if the transcript shows both at once.
+    /// Looks for the end of a turn that has just begun, if the transcript shows both at once.
     pub(in crate::app) fn end_shown(
         &mut self,
+        has_begun: bool,
         before: &TranscriptFacts,
         effects: &mut Vec<Effect>,
     ) {
-        if self.shows_end(before) {
+        if has_begun && self.shows_end(before) {
             self.agent.activity.closings = before.closings;
             self.look_again(effects);
         }

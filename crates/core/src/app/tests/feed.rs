@@ -216,10 +216,7 @@ fn the_last_commands_are_carried_while_their_session_lasts() {
     );
     let iteration = bench.model.session.iteration();
     let commands = vec!["$ make\n".to_owned()];
-    bench.send(Event::Read(ReadEvent::Recorded {
-        iteration,
-        commands,
-    }));
+    bench.send(Event::Read(ReadEvent::Recorded(iteration, commands)));
     assert!(bench.model.draft.handoff.generated.text.contains("$ make"));
     bench.rebooted();
     bench.spawned(3);
