@@ -46,9 +46,9 @@ impl Lineage {
         for left_open in iterations.iter_mut().filter(|one| one.is_open()) {
             let at = last_sign(left_open).max(left_open.started_at);
             // It went on after it was recorded last. Its moments say for how long, unless the clock was set back.
-            let recorded = left_open.lasted_ms.take();
+            let recorded = left_open.duration_ms.take();
             left_open.close(at, EndReason::Crash);
-            left_open.lasted_ms = recorded.max(Some(milliseconds(left_open.lasted())));
+            left_open.duration_ms = recorded.max(Some(milliseconds(left_open.lasted())));
         }
         Self { run, iterations }
     }

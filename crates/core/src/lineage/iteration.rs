@@ -113,7 +113,7 @@ pub struct Iteration {
     /// Its length by a clock that nobody sets, the time for which the machine slept included, in milliseconds; none in records from
     /// before this was measured. The two moments are what the system's clock showed, which may have been set in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lasted_ms: Option<u64>,
+    pub duration_ms: Option<u64>,
     /// The reason why it ended; none while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
@@ -171,7 +171,7 @@ impl Iteration {
             let time = self.ended_at?.signed_duration_since(self.started_at);
             time.to_std().ok()
         };
-        let measured = self.lasted_ms.map(Duration::from_millis);
+        let measured = self.duration_ms.map(Duration::from_millis);
         measured.or_else(by_moments).unwrap_or_default()
     }
 
@@ -198,7 +198,7 @@ impl Iteration {
             session_id: None,
             started_at: at.trunc_subsecs(3),
             ended_at: None,
-            lasted_ms: None,
+            duration_ms: None,
             end_reason: None,
             signal: None,
             in_turn: false,

@@ -83,7 +83,7 @@ pub struct IterationRecord {
     pub ended_at: Option<DateTime<Utc>>,
     /// Its length in milliseconds, also where the clock was set in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lasted_ms: Option<u64>,
+    pub duration_ms: Option<u64>,
     /// The reason why it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_reason: Option<EndReason>,
@@ -136,7 +136,7 @@ impl From<&Iteration> for IterationRecord {
             session_id: whole.session_id,
             started_at: whole.started_at,
             ended_at: whole.ended_at,
-            lasted_ms: whole.lasted_ms,
+            duration_ms: whole.duration_ms,
             end_reason: whole.end_reason,
             signal: whole.signal.clone(),
             in_turn: whole.in_turn,
@@ -162,7 +162,7 @@ impl From<IterationRecord> for Iteration {
         Self {
             session_id: record.session_id,
             ended_at: record.ended_at,
-            lasted_ms: record.lasted_ms,
+            duration_ms: record.duration_ms,
             end_reason: record.end_reason,
             signal: record.signal,
             in_turn: record.in_turn,
@@ -226,7 +226,7 @@ mod tests {
             signal: Some("TERM".to_owned()),
             in_turn: true,
             turns: Some(3),
-            lasted_ms: Some(90_000),
+            duration_ms: Some(90_000),
             compactions: 2,
             tokens_at_birth: Some(Tokens(9)),
             summary: Some("built a boat".to_owned()),

@@ -185,7 +185,7 @@ fn the_length_is_measured_and_not_the_distance_of_two_moments_of_a_clock_that_wa
     for (set, minutes) in [(-7_200, 3), (7_200, 3), (0, 3)] {
         let mut lineage = Lineage::new(run());
         lineage.open(None, None, at(10_000)).unwrap();
-        lineage.current_mut().unwrap().lasted_ms = Some(minutes * 60_000);
+        lineage.current_mut().unwrap().duration_ms = Some(minutes * 60_000);
         let ended = at(10_000) + Duration::minutes(3) + Duration::seconds(set);
         lineage.close(ended, EndReason::UserReboot).unwrap();
         assert_eq!(lineage.worked().as_secs(), minutes * 60, "set by {set} s");
@@ -199,7 +199,7 @@ fn an_iteration_whose_supervisor_died_is_as_long_as_its_record_where_the_clock_w
     let lasted = |last_sign| {
         let mut lineage = Lineage::new(run());
         lineage.open(None, None, at(10_000)).unwrap();
-        lineage.current_mut().unwrap().lasted_ms = Some(120_000);
+        lineage.current_mut().unwrap().duration_ms = Some(120_000);
         let lineage = Lineage::recorded(run(), lineage.iterations().to_vec(), |_| at(last_sign));
         lineage.worked().as_secs()
     };

@@ -80,7 +80,7 @@ pub(crate) fn read_iterations(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made, turns, signal, in_turn, lasted_ms FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+              compactions, summary_made, turns, signal, in_turn, duration_ms FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![bind_text(run)],
     }
 }
@@ -90,7 +90,7 @@ pub(crate) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made, turns, signal, in_turn, lasted_ms FROM iterations WHERE run_id = $1 AND iteration = $2",
+              compactions, summary_made, turns, signal, in_turn, duration_ms FROM iterations WHERE run_id = $1 AND iteration = $2",
         binds: vec![bind_text(run), bind_number(iteration.get())],
     }
 }
@@ -100,7 +100,7 @@ pub(crate) fn read_iterations_after(run: &RunId, session: SessionId) -> Statemen
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, cause, reboot, \
-              compactions, summary_made, turns, signal, in_turn, lasted_ms FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
+              compactions, summary_made, turns, signal, in_turn, duration_ms FROM iterations WHERE run_id = $1 AND reboot LIKE $2 \
               ORDER BY iteration DESC LIMIT 4",
         binds: vec![bind_text(run), as_written("old_session", session)],
     }
@@ -114,7 +114,7 @@ pub(crate) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
               iterations.tokens_input, iterations.tokens_output, CAST(NULL AS TEXT), iterations.parent, \
               iterations.tokens_at_birth, iterations.tokens_at_end, iterations.cost_usd, \
               iterations.cause, CAST(NULL AS TEXT), iterations.compactions, CAST(NULL AS TEXT), \
-              iterations.turns, iterations.signal, iterations.in_turn, iterations.lasted_ms \
+              iterations.turns, iterations.signal, iterations.in_turn, iterations.duration_ms \
               FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
               ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $4",

@@ -82,7 +82,7 @@ fn read_iteration_from(mut row: Reader<'_>) -> Option<Iteration> {
             .and_then(|count| u32::try_from(count).ok()),
         signal: row.next_text(),
         in_turn: row.next_number() == Some(1),
-        lasted_ms: row.next_number(),
+        duration_ms: row.next_number(),
     })
 }
 

@@ -174,7 +174,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
     Statement {
         sql: "INSERT INTO iterations (run_id, iteration, session_id, started_at, ended_at, end_reason, \
               tokens_input, tokens_output, summary, parent, tokens_at_birth, tokens_at_end, cost_usd, \
-              cause, reboot, compactions, summary_made, turns, signal, in_turn, lasted_ms) \
+              cause, reboot, compactions, summary_made, turns, signal, in_turn, duration_ms) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) \
               ON CONFLICT (run_id, iteration) DO UPDATE SET session_id = excluded.session_id, \
               started_at = excluded.started_at, ended_at = excluded.ended_at, \
@@ -185,7 +185,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
               cause = excluded.cause, reboot = excluded.reboot, \
               compactions = excluded.compactions, summary_made = excluded.summary_made, \
               turns = excluded.turns, signal = excluded.signal, in_turn = excluded.in_turn, \
-              lasted_ms = excluded.lasted_ms",
+              duration_ms = excluded.duration_ms",
         binds: vec![
             bind_text(run),
             bind_number(iteration.iteration.get()),
@@ -207,7 +207,7 @@ fn write_iteration(run: &RunId, iteration: &Iteration) -> Statement {
             bind_count(iteration.turns.map(u64::from)),
             Bind::Text(iteration.signal.clone()),
             bind_count(iteration.in_turn.then_some(1)),
-            bind_count(iteration.lasted_ms),
+            bind_count(iteration.duration_ms),
         ],
     }
 }

@@ -52,7 +52,7 @@ pub(in crate::app) fn note_figures(lineage: &mut Lineage, session: &Session, now
         current.tokens = session.spending.tokens().unwrap_or(current.tokens);
         current.cost_usd = session.spending.cost().or(current.cost_usd);
         current.turns = Some(session.agent.turns);
-        current.lasted_ms = session.lasted(now).map(milliseconds);
+        current.duration_ms = session.lasted(now).map(milliseconds);
         current.compactions = session.compactions.count();
         current.tokens_at_birth = current.tokens_at_birth.or(used);
         current.tokens_at_end = used.or(current.tokens_at_end);
