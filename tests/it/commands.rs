@@ -493,7 +493,7 @@ fn where_nothing_can_be_written(launch: &Launch, args: &[&str]) -> Option<Output
 #[cfg(target_os = "linux")]
 #[test]
 fn commands_that_read_need_nothing_that_can_be_written() {
-    let supervisor = Launch::demo().start();
+    let supervisor = Launch::quiet_demo().start();
     supervisor.wait_for_state("idle", SOON);
     supervisor.run(&["save", "--task", "count the herons"]);
     let read = |launch: &Launch, args: &[&str]| {

@@ -669,7 +669,7 @@ fn what_outlives_its_agent_is_named() {
 
 #[test]
 fn half_a_file_of_a_killed_write_is_swept_at_the_next_start() {
-    let launch = Launch::demo();
+    let launch = Launch::quiet_demo();
     let half = launch
         .project()
         .join(".pitstop/.scratchpad.md.aside-4000000000-3");
