@@ -253,7 +253,7 @@ impl Db {
         let dir = PrivateDir::find_path(path.parent()?).ok()??;
         dir.open_to_read(path.file_name()?.to_str()?).ok()?;
         let file = DbFile::find_at(path)?;
-        // Without the files of its WAL, which cannot be made, it is only read by one who knows that nobody writes.
+        // Without the files of its WAL, which cannot be made, it can only be read as a file that nothing writes to.
         for immutable in [false, true] {
             let options = SqliteConnectOptions::new()
                 .filename(path)

@@ -31,8 +31,8 @@ pub(super) struct Subagents {
     done: BTreeSet<PathBuf>,
     /// The number of times that they were read.
     reads: u64,
-    /// The calls that were told: a subagent that goes on from another has its words, too.
-    told: BTreeSet<String>,
+    /// The calls that were reported: a subagent that continues another one has its records, too.
+    reported: BTreeSet<String>,
 }
 
 struct Subagent {
@@ -50,7 +50,7 @@ impl Subagents {
             known: BTreeMap::new(),
             done: BTreeSet::new(),
             reads: 0,
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
         };
         if has_history {
             all.done.extend(all.listed());
@@ -72,10 +72,14 @@ impl Subagents {
             }
             ran.extend(one.digest.take_ran());
         }
-        if self.told.len() > REMEMBERED {
-            self.told.clear();
+        if self.reported.len() > REMEMBERED {
+            self.reported.clear();
         }
-        ran.retain(|one| one.call.clone().is_none_or(|call| self.told.insert(call)));
+        ran.retain(|one| {
+            one.call
+                .clone()
+                .is_none_or(|call| self.reported.insert(call))
+        });
         ran
     }
 
@@ -133,7 +137,7 @@ mod tests {
         format!("{call}\n{result}\n")
     }
 
-    fn told(all: &mut Subagents) -> Vec<String> {
+    fn reported(all: &mut Subagents) -> Vec<String> {
         all.take_ran()
             .into_iter()
             .filter_map(|one| one.call)
@@ -141,34 +145,34 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_of_each_subagent_are_told_once() {
+    fn the_calls_of_each_subagent_are_reported_once() {
         let project = tempfile::tempdir().unwrap();
         let transcript = project.path().join("s.jsonl");
         let directory = project.path().join("s/subagents");
         let mut all = Subagents::beside(&transcript, false);
-        assert!(told(&mut all).is_empty());
+        assert!(reported(&mut all).is_empty());
         fs::create_dir_all(&directory).unwrap();
         let file = |name: &str| directory.join(format!("agent-{name}.jsonl"));
         fs::write(file("a1"), lines("1")).unwrap();
-        assert_eq!(told(&mut all), ["1"]);
+        assert_eq!(reported(&mut all), ["1"]);
         fs::write(file("a1"), lines("1") + &lines("2")).unwrap();
         // One that goes on from it, and one of the client's own.
         fs::write(file("b2"), lines("2") + &lines("3")).unwrap();
         fs::write(file("acompact-e1f845"), lines("9")).unwrap();
-        assert_eq!(told(&mut all), ["2", "3"]);
-        assert!(told(&mut all).is_empty());
+        assert_eq!(reported(&mut all), ["2", "3"]);
+        assert!(reported(&mut all).is_empty());
         // A session that is resumed later has them behind it.
         let mut later = Subagents::beside(&transcript, true);
-        assert!(told(&mut later).is_empty());
+        assert!(reported(&mut later).is_empty());
         fs::write(file("c3"), lines("5")).unwrap();
-        assert_eq!(told(&mut later), ["5"]);
-        assert_eq!(told(&mut all), ["5"]);
+        assert_eq!(reported(&mut later), ["5"]);
+        assert_eq!(reported(&mut all), ["5"]);
         // No more than so many are held open.
         for number in 0..MOST + 5 {
             fs::write(file(&format!("z{number}")), lines(&format!("z{number}"))).unwrap();
-            assert_eq!(told(&mut all), [format!("z{number}")]);
+            assert_eq!(reported(&mut all), [format!("z{number}")]);
         }
         assert_eq!((all.known.len(), all.done.len()), (MOST, 8));
-        assert!(told(&mut all).is_empty());
+        assert!(reported(&mut all).is_empty());
     }
 }

@@ -205,7 +205,7 @@ pub(in crate::app) fn held(model: &Model) -> Option<&Held> {
 }
 
 /// Reports whether a person has stopped the compaction in which the client waited, when the signs have lasted since this epoch. A
-/// typed `/compact` is no turn: nothing but the title tells.
+/// typed `/compact` is no turn: only the title shows it.
 pub(in crate::app) fn has_stopped_compacting(model: &Model, epoch: u64) -> bool {
     let held = held(model).filter(|_| epoch == model.session.calm_epoch);
     held.is_some_and(|held| model.session.agent.has_rested_since(held.since))

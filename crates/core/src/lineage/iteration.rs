@@ -110,7 +110,7 @@ pub struct Iteration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(serialize_with = "moment::option")]
     pub ended_at: Option<DateTime<Utc>>,
-    /// Its length by a clock that nobody sets, the time for which the machine slept included, in milliseconds; none in records from
+    /// Its length by a clock that is never set, the time for which the machine slept included, in milliseconds; none in records from
     /// before this was measured. The two moments are what the system's clock showed, which may have been set in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,

@@ -1,3 +1,3 @@
--- The length of an iteration by a clock that nobody sets; NULL in records from before, whose moments tell it.
+-- The length of an iteration by a clock that is never set; NULL in older records, where the two moments give it.
 
 ALTER TABLE iterations ADD COLUMN duration_ms BIGINT;

@@ -51,7 +51,7 @@ pub(in crate::app) enum SaveOrder {
 }
 
 impl SaveOrder {
-    /// Saves what is there without being asked for, as this tag tells.
+    /// Saves what is there unasked, under this tag.
     pub(in crate::app) fn automatic(tag: String) -> Self {
         Self::Tagged(vec![AUTO_SAVE.to_owned(), tag])
     }

@@ -207,7 +207,7 @@ enum FactSeen {
     BoxChanged,
     /// The window is as full as this.
     Used(Usage),
-    /// The session has begun anew by a compaction.
+    /// A compaction has begun the session again.
     Compacted,
 }
 
