@@ -35,15 +35,19 @@ pub(super) fn run(watch: bool) -> Outcome {
     };
     let mut printed = None;
     loop {
-        let Some(line) = line()? else {
-            return Ok(end());
-        };
-        if printed.as_ref() != Some(&line) {
-            let code = print(&line);
-            if code != out::OK {
-                return Ok(code);
+        match line() {
+            Ok(Some(line)) if printed.as_ref() == Some(&line) => {}
+            Ok(Some(line)) => {
+                let code = print(&line);
+                if code != out::OK {
+                    return Ok(code);
+                }
+                printed = Some(line);
             }
-            printed = Some(line);
+            Ok(None) => return Ok(end()),
+            // A supervisor that ends or is busy may refuse the question; the stream says whether it has ended.
+            Err(_) if printed.is_some() => {}
+            Err(failure) => return Err(failure),
         }
         match events.wait(&io::stdout()) {
             Ok(true) => thread::sleep(GATHER),
