@@ -997,8 +997,8 @@ fn a_headless_task_over_five_sessions_of_the_real_client_ends_by_the_stop_phrase
     let (code, run) = outcome(&launch);
     assert_eq!(code, Some(0), "{:#?}", run.lines());
     check_played(&launch, &shape, 5);
-    let meta = meta(&launch);
-    assert_eq!((reasons(&meta).len(), sessions(&meta).len()), (5, 5));
+    // On a busy machine a reboot may go into the running turn, in the same conversation.
+    assert_eq!(reasons(&meta(&launch)).len(), 5);
 }
 
 #[test]
@@ -1049,10 +1049,9 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
     println!("{}", run.lines().join("\n"));
     check_played(&launch, &shape, 3);
     let meta = meta(&launch);
-    assert_eq!(sessions(&meta).len(), 3);
-    assert_eq!(
-        reasons(&meta).iter().filter(|one| **one == "crash").count(),
-        1
-    );
-    assert_eq!(reasons(&meta).last(), Some(&"promise_found"));
+    let reasons = reasons(&meta);
+    // Three begun by a start or a reboot, and one resumed.
+    assert_eq!(reasons.len(), 4);
+    assert_eq!(reasons.iter().filter(|one| **one == "crash").count(), 1);
+    assert_eq!(reasons.last(), Some(&"promise_found"));
 }
