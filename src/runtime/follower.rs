@@ -240,6 +240,10 @@ impl Following {
         };
         TranscriptFacts {
             used: tail.latest().map(Usage::context),
+            first_used: scan
+                .first()
+                .filter(|_| tail.caught_up())
+                .map(Usage::context),
             model: scan.model().map(str::to_owned),
             totals: totals(scan.totals()),
             before_compaction: totals(scan.before_compaction()),

@@ -123,6 +123,7 @@ const TEXT_CAP: usize = 256 * 1024;
 /// The figures that the supervisor needs about a session, gathered from its records in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageScan {
+    first: Option<Usage>,
     last: Option<Usage>,
     model: Option<String>,
     totals: Usage,
@@ -166,10 +167,15 @@ impl UsageScan {
                 self.compactions += 1;
                 self.before_compaction = self.totals;
                 // The figure from before the compaction is void; the next call brings a new one.
-                self.last = None;
+                (self.first, self.last) = (None, None);
             }
             Record::Unknown(_) => {}
         }
+    }
+
+    /// Returns the usage of the first main-chain call, or of the first behind the last compaction.
+    pub const fn first(&self) -> Option<Usage> {
+        self.first
     }
 
     /// Returns the usage of the last main-chain call; none before the first and right after a compaction.
@@ -244,6 +250,7 @@ impl UsageScan {
             self.count_call(key_of(said), usage);
         }
         if let Some(usage) = context_of(said) {
+            self.first.get_or_insert(usage);
             self.last = Some(usage);
             if let Some(model) = said
                 .model
@@ -389,9 +396,11 @@ mod tests {
     fn a_compaction_voids_the_figure_until_the_next_call() {
         let boundary = r#"{"type":"system","subtype":"compact_boundary"}"#.to_owned();
         let mut scan = scan(&[call("a", "r1", 100, 5, ""), boundary]);
-        assert_eq!((scan.last(), scan.compactions()), (None, 1));
+        assert_eq!((scan.first(), scan.last()), (None, None));
+        assert_eq!(scan.compactions(), 1);
         scan.feed_line(call("b", "r2", 20, 1, "").as_bytes());
         assert_eq!(scan.last().map(Usage::context), Some(Tokens(24)));
+        assert_eq!(scan.first(), scan.last());
     }
 
     #[test]

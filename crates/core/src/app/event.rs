@@ -563,6 +563,8 @@ pub struct NewIds {
 pub struct TranscriptFacts {
     /// The tokens in the context window after the last main-chain call.
     pub used: Option<Tokens>,
+    /// The tokens in it after the first such call, or the first behind the last compaction; none while the file is not read whole.
+    pub first_used: Option<Tokens>,
     /// The model, without its window mark.
     pub model: Option<String>,
     /// The input and output tokens of the whole session.

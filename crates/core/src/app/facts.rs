@@ -592,7 +592,7 @@ pub(in crate::app) fn fresh_load(model: &Model) -> Option<Tokens> {
 }
 
 /// Returns the size of the handoff that an iteration was begun with; `None` if its session is not known to be a fresh one.
-fn handoff_size(one: &Iteration) -> Option<Tokens> {
+pub(in crate::app) fn handoff_size(one: &Iteration) -> Option<Tokens> {
     match (&one.reboot, one.cause) {
         (_, Some(Cause::Undo | Cause::Recovery | Cause::AgentExit | Cause::Resume)) => None,
         (Some(record), _) => (record.way != Way::Trim).then_some(record.handoff_tokens),

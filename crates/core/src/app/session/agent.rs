@@ -2,11 +2,11 @@
 
 use crate::{
     api::wire::AgentState,
-    lineage::{IterationId, TokenTotals},
+    lineage::{IterationId, Lineage, TokenTotals},
 };
 use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
-use pitstop_transcript::SessionId;
+use pitstop_transcript::{SessionId, Tokens};
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -18,6 +18,7 @@ use crate::app::{
     },
     effect::Effect,
     event::TranscriptFacts,
+    facts::handoff_size,
     model::{
         Model, activity::TitleState, attempt::AttemptEvent, session::Session,
         submission::SubmissionEvent,
@@ -348,6 +349,20 @@ impl Session {
     }
 }
 
+/// Notes the figure of a conversation's first call: the client may write several calls before they are read. A resumed conversation
+/// had its first call in an earlier iteration, and one that the client has compacted since begins with a later one.
+fn note_base_load(lineage: &mut Lineage, session: &Session, first: Tokens) {
+    let is_known = session.compactions.before_our_own().is_none();
+    if is_known
+        && session.compactions.count() == 0
+        && let Some(current) = lineage.current_mut()
+        && handoff_size(current).is_some()
+        && (current.reboot.is_some() || session.transcript.old_turns == Some(0))
+    {
+        current.tokens_at_birth = Some(first);
+    }
+}
+
 /// Takes in the facts of a transcript that has grown.
 pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: TranscriptFacts) {
     if session != model.session.id {
@@ -366,7 +381,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         let warmup = model.config.reboot.warmup_prompt.as_deref();
         model.draft.human_said(&words, warmup);
     }
-    let (used, prompt) = (facts.used, facts.last_prompt.clone());
+    let (used, first_used, prompt) = (facts.used, facts.first_used, facts.last_prompt.clone());
     if let Some(name) = &facts.model {
         model.session.guard.set_model_hint(name);
     }
@@ -396,6 +411,9 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if model.session.transcript.whole {
         let sign = CompactionSign::Boundaries(model.session.transcript.compactions);
         model.session.compaction_seen(sign).carry_out(model);
+    }
+    if let Some(first) = first_used {
+        note_base_load(&mut model.lineage, &model.session, first);
     }
     figures::on(model, FigureEvent::Transcribed(used));
     (model.draft.take_transcribed(signals, model.now)).carry_out(model);

@@ -762,3 +762,31 @@ fn a_call_that_is_read_behind_the_sign_is_the_iteration_s_that_made_it() {
         }
     }
 }
+
+#[test]
+fn the_base_load_is_the_first_call_s_however_late_it_is_read() {
+    let read = |bench: &mut Bench, used, first, compactions| {
+        bench.facts_read(TranscriptFacts {
+            used: Some(Tokens(used)),
+            first_used: Some(Tokens(first)),
+            old_turns: Some(0),
+            compactions,
+            whole: true,
+            ..Default::default()
+        });
+    };
+    let mut bench = Bench::bridged();
+    bench.used(19_000);
+    read(&mut bench, 20_000, 18_000, 0);
+    bench.handed_out();
+    // The boundary is not read yet.
+    read(&mut bench, 155_000, 18_000, 0);
+    bench.compacted();
+    bench.gone_on();
+    read(&mut bench, 25_000, 23_000, 1);
+    // The client compacts by itself.
+    read(&mut bench, 26_000, 24_000, 2);
+    let iterations = bench.model.lineage.iterations();
+    let loads: Vec<_> = iterations.iter().map(|one| one.tokens_at_birth).collect();
+    assert_eq!(loads, [Some(Tokens(18_000)), Some(Tokens(23_000))]);
+}
