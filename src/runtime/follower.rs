@@ -224,13 +224,12 @@ impl Following {
         if self.resend {
             self.digest.send_again();
         }
-        // While a long file is read for the first time only its end shows what the work is.
-        let work = if self.tail.caught_up() {
-            self.digest.take_work()
+        // While a file is read for the first time only its end shows what the work is, and which prompts were taken back.
+        let (work, human) = if self.tail.caught_up() {
+            (self.digest.take_work(), self.digest.take_human())
         } else {
-            None
+            (None, None)
         };
-        let human = self.digest.take_human();
         let prompt = self.digest.branches().newest_prompt().map(str::to_owned);
         let tail = &self.tail;
         let scan = tail.scan();
@@ -344,6 +343,8 @@ fn send(events: &mpsc::Sender<Event>, event: ReadEvent) {
 
 #[cfg(test)]
 mod tests {
+    use pitstop_transcript::human::HumanWords;
+
     use super::*;
 
     #[test]
@@ -400,21 +401,26 @@ mod tests {
             record(("u3", "a1"), "Always write docs."),
             record(("a3", "u3"), "DECISION: no cache"),
         ];
-        for followed in [true, false] {
+        let before = stands.concat().len() as u64;
+        let all = [stands.concat(), behind.concat()].concat();
+        // By the process that followed it, or by one that finds so much read by the process before.
+        for (followed, history) in [(true, 0), (false, all.len() as u64), (false, before)] {
             let (events, mut received) = mpsc::channel(8);
             let mut following = None;
-            let all = [stands.concat(), behind.concat()].concat();
             std::fs::write(&path, stands.concat()).unwrap();
             if followed {
                 take_up(&mut following, session, path.clone(), 0, &events);
                 following.as_mut().unwrap().read(&events);
             }
             std::fs::write(&path, &all).unwrap();
-            let history = if followed { 0 } else { all.len() as u64 };
             take_up(&mut following, session, path.clone(), history, &events);
             following.as_mut().unwrap().read(&events);
             let mut last = None;
             while let Ok(Event::Read(ReadEvent::Transcript { facts, .. })) = received.try_recv() {
+                let words = facts.human.as_ref().filter(|_| !followed);
+                let rewound =
+                    |words: &HumanWords| words.prompts.iter().any(|one| one.text.contains("redis"));
+                assert!(!words.is_some_and(rewound), "{history}");
                 last = Some(facts);
             }
             let facts = last.expect("facts");
@@ -422,15 +428,16 @@ mod tests {
             assert_eq!(facts.prompt.as_deref(), Some("u3"));
             let prompts = facts.human.expect("words").prompts;
             let prompts: Vec<_> = prompts.iter().map(|said| said.text.as_str()).collect();
-            assert_eq!(prompts, ["Never push.", "Always write docs."], "{followed}");
+            assert_eq!(prompts, ["Never push.", "Always write docs."], "{history}");
             assert_eq!(
                 facts.signals.len(),
-                usize::from(followed),
+                usize::from(history < all.len() as u64),
                 "{:?}",
                 facts.signals
             );
             assert_eq!(facts.turns, 3);
-            assert_eq!(facts.old_turns, Some(if followed { 0 } else { 3 }));
+            let old_turns = [(0, 0), (before, 2), (all.len() as u64, 3)];
+            assert!(old_turns.contains(&(history, facts.old_turns.unwrap())));
             assert!(facts.whole);
         }
     }
