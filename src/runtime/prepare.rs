@@ -43,7 +43,7 @@ const DESCRIPTORS: usize = 24;
 
 /// The number of bytes that a disk must have free: each step of a reboot is journaled with the handoff, and the agent writes that
 /// into its transcript.
-const ROOM: u64 = 256 * 1024;
+pub const ROOM: u64 = 256 * 1024;
 
 impl Shell {
     /// Makes and checks what the next agent needs; then runs the user's `pre_reboot`, which may refuse the reboot.
@@ -170,7 +170,7 @@ fn copy_replaced(plan: &AgentPlan, copy: &ReplacedCopy) -> Result<(), String> {
 
 /// Checks that the disk of a directory has this much room, as far as that can be known. It is not tested by writing: in the agent's
 /// own directory nothing is written.
-fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
+pub fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
     let Ok(disk) = rustix::fs::statvfs(directory) else {
         return Ok(());
     };

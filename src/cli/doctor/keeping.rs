@@ -1,9 +1,14 @@
 //! The checks of what is kept, and of what dead supervisors left: the store, stray agents, sockets, the project's files.
 
-use std::time::SystemTime;
+use std::{path::Path, time::SystemTime};
+
+use rustix::fs::Access;
 
 use super::{ANSWER_LIMIT, Check};
-use crate::cli::{here::Here, leftovers, out::chain};
+use crate::{
+    cli::{here::Here, leftovers, out::chain},
+    runtime::prepare::{ROOM, has_room},
+};
 use pitstop_base::{format, process};
 use pitstop_core::api::wire::StatusReport;
 use pitstop_store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget};
@@ -137,14 +142,31 @@ fn named(place: &str, error: &str) -> String {
     }
 }
 
+/// What happens where the project's own files cannot be written.
+const ELSEWHERE: &str = "notes and runs are kept in the state directory instead";
+
+/// Checks whether a directory can be written into, as far as that can be known without writing.
+fn can_be_written(name: &'static str, directory: &Path) -> Check {
+    let place = directory.display();
+    if let Err(error) = rustix::fs::access(directory, Access::WRITE_OK) {
+        return Check::warning(name, format!("{place} cannot be written: {error}"))
+            .remedy(ELSEWHERE);
+    }
+    match has_room(directory, "the project", ROOM) {
+        Ok(()) => Check::ok(name, place.to_string()),
+        Err(why) => Check::warning(name, why).remedy("make room: notes cannot be saved until then"),
+    }
+}
+
 /// Checks whether the project's own files can be written.
 pub(super) fn files(here: &Here) -> Check {
     let name = "project files";
     match PrivateDir::find_project(&here.directory) {
-        Ok(Some(dir)) => Check::ok(name, dir.path().display().to_string()),
+        Ok(Some(dir)) => can_be_written(name, dir.path()),
         Ok(None) => Check::ok(name, "no .pitstop here yet"),
-        Err(error) if error.is_unwritable() => Check::warning(name, chain(&error))
-            .remedy("notes and runs are kept in the state directory instead"),
+        Err(error) if error.is_unwritable() => {
+            Check::warning(name, chain(&error)).remedy(ELSEWHERE)
+        }
         Err(error) => Check::broken(name, chain(&error))
             .remedy("pitstop does not follow links there: move the link away"),
     }

@@ -29,6 +29,12 @@ fn the_project_s_disk_is_full() {
     trial.supervisor.keys([key::ESC]);
     trial.answers();
     trial.is_refused_a_reboot();
+    let doctor = trial.supervisor.run(&["doctor"]);
+    let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(
+        doctor.contains("the disk of the project is full"),
+        "{doctor}"
+    );
     disk.empty();
     let saved = || trial.supervisor.notes().contains("more ");
     trial
