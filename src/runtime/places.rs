@@ -97,7 +97,7 @@ pub fn bind(paths: &Paths, hash: &str) -> Result<(Listening, SocketFile), ApiErr
     for socket in paths.control_sockets(hash) {
         match bind_control_socket(&socket) {
             // Only a disk that is full or read-only is no reason to refuse.
-            Err(error @ ApiError::Io { .. }) => first = first.or(Some(error)),
+            Err(error) if error.is_io() => first = first.or(Some(error)),
             bound => return bound,
         }
     }
@@ -299,10 +299,10 @@ pub fn write_secrets(
     socket: &Path,
     status_line: Option<&OsStr>,
 ) -> Result<Secrets, ApiError> {
-    let usual = Secrets::create(paths.run_dir(), hash, socket, status_line);
-    // Only a disk that is full or read-only is no reason to refuse.
-    let Err(refused @ ApiError::Io { .. }) = usual else {
-        return usual;
+    let refused = match Secrets::create(paths.run_dir(), hash, socket, status_line) {
+        // Only a disk that is full or read-only is no reason to refuse.
+        Err(error) if error.is_io() => error,
+        usual => return usual,
     };
     let mut others = paths.run_dirs().skip(1);
     let other = others.find_map(|dir| Secrets::create(dir, hash, socket, status_line).ok());

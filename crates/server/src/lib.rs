@@ -198,6 +198,12 @@ pub enum ApiError {
 }
 
 impl ApiError {
+    /// Reports whether a system call failed, as each does on a disk that is full or read-only.
+    #[must_use]
+    pub const fn is_io(&self) -> bool {
+        matches!(self, Self::Io { .. } | Self::Directory(DirError::Io { .. }))
+    }
+
     fn io(act: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { act, path, source }
