@@ -161,10 +161,14 @@ impl Trial {
         let terminal = &self.supervisor.terminal;
         self.supervisor.keys([key::F10]);
         let over = || processes_of(self.home()).is_empty();
-        let asks = || terminal.screen_text().contains("is not saved");
+        // About a note that is not saved, or a turn that has just begun.
+        let questions = ["is not saved", "any other key stays"];
+        let asks = || {
+            let screen = terminal.screen_text();
+            questions.iter().any(|one| screen.contains(one))
+        };
         let either = || over() || asks();
-        self.supervisor
-            .wait_until("it ends or asks about a note", either, SOON);
+        self.supervisor.wait_until("it ends or asks", either, SOON);
         if !over() {
             self.supervisor.keys([key::ENTER]);
         }
