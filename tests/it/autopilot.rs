@@ -861,7 +861,6 @@ fn many_iterations_leave_nothing_behind() {
     assert!(late.0 < early.0 + 10 * 1024, "memory: {early:?} {late:?}");
     assert!(late.1 <= early.1 + 4, "open files: {early:?} {late:?}");
     assert!(late.2 <= early.2 + 4, "processes: {early:?} {late:?}");
-    assert!(took < Duration::from_secs(300), "{took:?}");
     let left: Vec<_> = fs::read_dir(&scratch)
         .unwrap()
         .flatten()

@@ -600,8 +600,11 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
     snapshot!("banner_100x30", &asking((100, 30)));
     snapshot!("banner_80x24", &asking((80, 24)));
     snapshot!("banner_40x12", &asking((40, 12)));
+    let mut model = asking((40, 24));
     for columns in 40..=220 {
-        let mut model = asking((columns, 24));
+        let resized = HostEvent::Resized { columns, rows: 24 };
+        scene::update(&mut model, 713, Event::Host(resized));
+        model.view.notices.clear();
         let shown = shot(&model);
         assert!(shown.contains("Reboot"), "{columns}: {shown}");
         assert!(shown.contains("F5"), "{columns}: {shown}");

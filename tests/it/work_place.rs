@@ -125,11 +125,9 @@ fn the_work_tree_is_kept(project: &str, args: &[&str], tree: &str, enter: Option
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);
     supervisor.keys([key::ENTER]);
-    supervisor.wait_until(
-        "the next session's call",
-        || home.path("second").exists(),
-        SOON,
-    );
+    // The shell makes the file before it writes into it.
+    let written = || fs::read_to_string(home.path("second")).is_ok_and(|text| !text.is_empty());
+    supervisor.wait_until("the next session's call", written, SOON);
     let handoff = user_texts(launch.api().main_calls().last().unwrap()).concat();
     for (word, is_there) in [
         (&*format!("worktree-{tree}"), true),
