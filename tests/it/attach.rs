@@ -22,6 +22,7 @@ use serde_json::json;
 
 use crate::{
     kit::{
+        messages_api::Answer,
         poll,
         supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key},
         terminal::{Answers, Spec, Terminal},
@@ -219,6 +220,64 @@ fn a_session_outlives_its_terminals_however_they_end() {
     drop(gone);
     goes_on(&pitstop);
     assert_eq!(pitstop.agent_pid(), agent);
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE, and tmux"]
+fn a_turn_of_the_real_client_goes_on_when_its_emulator_and_its_tmux_are_killed() {
+    let launch = Launch::live().agent_args(["--allowed-tools", "Bash"]);
+    let wait = "touch \"$HOME/begun\"; until [ -e \"$HOME/go\" ]; do sleep 0.1; done; echo over";
+    launch
+        .api()
+        .answer([Answer::shell(wait), Answer::text("It went on.")]);
+    let pitstop = launch.start();
+    pitstop.wait_for_state("idle", SOON);
+    let before = pitstop.status();
+    pitstop.prompt("Wait for it.");
+    let begun = pitstop.launch.the_home().path("begun");
+    pitstop.wait_until("the command", || begun.exists(), SOON);
+
+    // A terminal emulator that is killed takes its terminal with it.
+    let emulator = attach(&pitstop, (100, 30), &[]);
+    emulator.wait_for_text("Wait for it.", SOON);
+    drop(emulator);
+    pitstop.terminal.signal(Signal::KILL);
+    pitstop.wait_for_exit(SOON);
+
+    let socket = pitstop.launch.the_home().path("tmux");
+    let tmux = ["-f", "/dev/null", "-S", socket.to_str().expect("text")];
+    let args = [&tmux[..], &["new-session", PITSTOP, "attach"]].concat();
+    let args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
+    let in_tmux = Terminal::spawn(&Spec {
+        program: "tmux".as_ref(),
+        args: &args,
+        env: &pitstop.launch.environment(),
+        dir: pitstop.launch.project(),
+        columns: 120,
+        rows: 35,
+        answers: Answers::All,
+    });
+    in_tmux.wait_for_text("Wait for it.", SOON);
+    let killed = Command::new("tmux")
+        .args(tmux)
+        .arg("kill-server")
+        .status()
+        .expect("tmux runs");
+    assert!(killed.success());
+    in_tmux.wait_for_exit(SOON);
+
+    let busy = pitstop.status();
+    assert_eq!(busy["agent"]["state"], "busy");
+    fs::write(pitstop.launch.the_home().path("go"), "").expect("a file");
+    pitstop.wait_for_state("idle", SOON);
+    let back = attach(&pitstop, (90, 28), &[]);
+    back.wait_for_text("It went on.", SOON);
+    let after = pitstop.status();
+    for one in ["pid", "session_id", "iteration"] {
+        assert_eq!(after[one], before[one]);
+    }
+    let calls = pitstop.launch.api().main_calls().len();
+    assert_eq!(calls, 2, "nothing was said again");
 }
 
 #[test]
