@@ -162,11 +162,7 @@ impl Trial {
         self.supervisor.keys([key::F10]);
         let over = || processes_of(self.home()).is_empty();
         // About a note that is not saved, or a turn that has just begun.
-        let questions = ["is not saved", "any other key stays"];
-        let asks = || {
-            let screen = terminal.screen_text();
-            questions.iter().any(|one| screen.contains(one))
-        };
+        let asks = || terminal.screen_text().contains("any other key stays");
         let either = || over() || asks();
         self.supervisor.wait_until("it ends or asks", either, SOON);
         if !over() {

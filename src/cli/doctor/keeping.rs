@@ -154,7 +154,8 @@ fn can_be_written(name: &'static str, directory: &Path) -> Check {
     }
     match has_room(directory, "the project", ROOM) {
         Ok(()) => Check::ok(name, place.to_string()),
-        Err(why) => Check::warning(name, why).remedy("make room: notes cannot be saved until then"),
+        Err(why) => Check::warning(name, why)
+            .remedy("make room; until then a note is kept in the state directory"),
     }
 }
 
