@@ -80,7 +80,7 @@ const PITSTOP_OUTER: (u16, u16) = (162, 50);
 const LATENCY_ROUNDS: usize = 4;
 
 /// How often they take turns in drawing frames.
-const FRAME_ROUNDS: usize = 3;
+const FRAME_ROUNDS: usize = 4;
 
 /// How long what a start has set in motion may take: a host is not idle before.
 const SETTLE: Duration = Duration::from_secs(2);
@@ -143,17 +143,17 @@ impl Plan {
                 keys: 60,
                 idle: Duration::from_secs(5),
                 frames: 90,
-                starts: 5,
+                starts: 6,
                 hooks: 40,
                 only,
             }
         } else {
             Self {
-                rounds: 7,
+                rounds: 8,
                 bytes: 16 << 20,
                 keys: 400,
                 idle: Duration::from_secs(20),
-                frames: 450,
+                frames: 448,
                 starts: 60,
                 hooks: 300,
                 only,
@@ -402,13 +402,12 @@ impl Bench {
                 let took = self.bare_read(&child, Some(Engine::new()))?;
                 parsed.push(megabytes / took.as_secs_f64());
                 engine.push(megabytes / parse(&payload).as_secs_f64());
-                for (hosted, rates) in hosts.iter().zip(&mut rates) {
+                for at in order_of(round, hosts.len()) {
+                    let terminal = &hosts[at].terminal;
                     let began = Instant::now();
-                    hosted.terminal.send("g");
-                    hosted
-                        .terminal
-                        .wait_for_text(&format!("END{round}."), LIMIT);
-                    rates.push(megabytes / began.elapsed().as_secs_f64());
+                    terminal.send("g");
+                    terminal.wait_for_text(&format!("END{round}."), LIMIT);
+                    rates[at].push(megabytes / began.elapsed().as_secs_f64());
                 }
             }
             let of = |who: Who| {
@@ -494,14 +493,14 @@ impl Bench {
         let mut table = Table::new(&["child", "host", "p50 ms", "p90 ms", "p99 ms", "worst ms"]);
         for mode in ["echo", "stream", "flood"] {
             let mut times = vec![Vec::new(); self.hosts.len()];
-            for _ in 0..LATENCY_ROUNDS {
-                for (who, times) in self.hosts.iter().zip(&mut times) {
-                    let hosted = self.host(*who, &[mode]);
+            for round in 0..LATENCY_ROUNDS {
+                for at in order_of(round, self.hosts.len()) {
+                    let hosted = self.host(self.hosts[at], &[mode]);
                     hosted.terminal.wait_for_text("READY", LIMIT);
                     if mode == "echo" {
                         thread::sleep(SETTLE);
                     }
-                    times.extend(press(&hosted.terminal, self.plan.keys / LATENCY_ROUNDS));
+                    times[at].extend(press(&hosted.terminal, self.plan.keys / LATENCY_ROUNDS));
                     Self::end(&hosted);
                 }
             }
@@ -533,9 +532,9 @@ impl Bench {
         ]);
         let hosts = &self.hosts[1..];
         let mut drawn: Vec<Drawn> = hosts.iter().map(|_| Drawn::default()).collect();
-        for _ in 0..FRAME_ROUNDS {
-            for (who, drawn) in hosts.iter().zip(&mut drawn) {
-                self.draw(*who, drawn)?;
+        for round in 0..FRAME_ROUNDS {
+            for at in order_of(round, hosts.len()) {
+                self.draw(hosts[at], &mut drawn[at])?;
             }
         }
         for (who, mut drawn) in hosts.iter().zip(drawn) {
@@ -649,15 +648,15 @@ impl Bench {
     fn start(&self) {
         let mut times = vec![Vec::new(); self.hosts.len()];
         for round in 0..=self.plan.starts {
-            for (who, times) in self.hosts.iter().zip(&mut times) {
+            for at in order_of(round, self.hosts.len()) {
                 let began = Instant::now();
-                let hosted = self.host(*who, &["echo"]);
+                let hosted = self.host(self.hosts[at], &["echo"]);
                 hosted.terminal.wait_for_text("READY", LIMIT);
                 let took = began.elapsed();
                 Self::end(&hosted);
                 // The first of each fills caches and makes the database.
                 if round > 0 {
-                    times.push(took);
+                    times[at].push(took);
                 }
             }
         }
@@ -732,6 +731,15 @@ impl Bench {
         println!("\nHooks\n\n{}", table.text());
         Ok(())
     }
+}
+
+/// Returns the order of the hosts in a round: there and back, because it matters behind which other host one is measured.
+fn order_of(round: usize, hosts: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..hosts).collect();
+    if round % 2 == 1 {
+        order.reverse();
+    }
+    order
 }
 
 /// Presses keys and waits for what the child answers to each.
