@@ -7,6 +7,8 @@ use std::{
     process::Command,
 };
 
+use pitstop_base::keymap::Action;
+
 const PITSTOP: &str = env!("CARGO_BIN_EXE_pitstop");
 
 /// Every document at the top and in `docs/`, with its text.
@@ -125,11 +127,9 @@ fn every_table_and_every_key_that_can_be_pressed_is_described() {
     let config = fs::read_to_string(root.join("config.toml")).unwrap();
     let keys: toml::Table = config.parse().unwrap();
     let page = fs::read_to_string(root.join("docs/keys.md")).unwrap();
-    let missing: Vec<&String> = keys["keys"]
-        .as_table()
-        .unwrap()
-        .keys()
-        .filter(|name| *name != "prefix" && !page.contains(&format!("`{name}`")))
+    let missing: Vec<&str> = Action::all()
+        .map(Action::name)
+        .filter(|name| !page.contains(&format!("`{name}`")))
         .collect();
     assert!(
         missing.is_empty(),

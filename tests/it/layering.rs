@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use pitstop_core::api::events::ApiEventKind;
+
 /// Files and directories that may touch the world.
 const WORLD: [&str; 23] = [
     "base/private_file.rs",
@@ -546,4 +548,22 @@ fn switches_for_tests_stand_only_where_a_release_build_leaves_them_out() {
         }
         assert_eq!(test_switches(&rest), [""; 0], "{file}");
     }
+}
+
+/// An event that the description names and nothing makes would be waited for in vain.
+#[test]
+fn every_kind_of_event_is_made_somewhere() {
+    let sources = sources();
+    let own = "core/api/events.rs";
+    assert!(sources.contains_key(own));
+    let unmade: Vec<String> = ApiEventKind::ALL
+        .iter()
+        .map(|kind| format!("ApiEventKind::{kind:?}"))
+        .filter(|kind| {
+            !sources
+                .iter()
+                .any(|(file, code)| file != own && code.contains(kind))
+        })
+        .collect();
+    assert!(unmade.is_empty(), "nothing makes {unmade:?}");
 }

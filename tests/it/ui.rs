@@ -1144,6 +1144,19 @@ fn panels(host: (u16, u16)) -> Vec<(&'static str, Model)> {
 }
 
 #[test]
+fn every_panel_is_among_the_views() {
+    for focus in Focus::ALL {
+        let is_shown = |model: &Model| model.view.focus == focus;
+        let in_views = views::VIEWS
+            .iter()
+            .any(|(_, scene)| is_shown(&scene(NORMAL)));
+        assert!(in_views, "add a view of {focus:?} to `VIEWS` in views.rs");
+        let in_panels = panels(NORMAL).iter().any(|(_, model)| is_shown(model));
+        assert!(in_panels, "add {focus:?} to `panels`");
+    }
+}
+
+#[test]
 fn every_view_is_drawn_at_every_usual_size() {
     for size in views::SIZES {
         for (name, scene) in views::VIEWS {

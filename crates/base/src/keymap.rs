@@ -414,7 +414,14 @@ mod tests {
             (None, "d", Action::Detach),
             (Some("f10"), "q", Action::Quit),
         ];
-        assert_eq!(table.len(), ACTIONS.len());
+        let missing: Vec<&str> = Action::all()
+            .filter(|action| !table.iter().any(|row| row.2 == *action))
+            .map(Action::name)
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "add the rows of {missing:?} to this table"
+        );
         for (direct, prefixed, action) in table {
             if let Some(direct) = direct {
                 let key = chord(direct);

@@ -20,7 +20,7 @@ pub const KEPT: usize = 1024;
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
-#[strum(serialize_all = "lowercase")]
+#[strum(serialize_all = "snake_case")]
 pub enum ApiEventKind {
     /// The whole status: the first event of every stream, and after every [`ApiEventKind::Gap`].
     Status,
