@@ -87,7 +87,7 @@ pub struct AttachArgs {
 pub fn run(args: &AttachArgs) -> Outcome {
     if let Err(why) = out::check_terminal() {
         let error = StartError::NoTerminal { why, run: false };
-        return Err(out::misused(error.to_string(), error.hint()));
+        return Err(out::not_started(&error));
     }
     if env::var_os(OBSERVE_VARIABLE).is_some() {
         return Err(out::failed(
@@ -170,13 +170,9 @@ pub(super) fn show_session(
             tty::last_words(&text);
             code
         }
-        Ok(End::Failed { code, error, hint }) => {
-            // Writing to a terminal that has stalled would never return.
-            if !tty::is_stalled() {
-                out::complain(&error, &hint);
-            }
-            code
-        }
+        // Writing to a terminal that has stalled would never return.
+        Ok(End::Failed(failure)) if tty::is_stalled() => failure.code,
+        Ok(End::Failed(failure)) => failure.show(),
         Err(error) => out::failed(format!("the terminal cannot be attached: {error}"), "").show(),
     };
     Ok(code)
@@ -193,11 +189,7 @@ enum End {
     /// The supervisor has ended before it took the terminal.
     NotBegun(NotBegun),
     /// The supervisor has ended without a message.
-    Failed {
-        code: i32,
-        error: String,
-        hint: String,
-    },
+    Failed(Failure),
 }
 
 /// The process that has handed its terminal over.
@@ -290,11 +282,8 @@ impl Client {
             }),
             Ok(ServerMessage::Ended { code, text }) => Some(End::Over { code, text }),
             Ok(ServerMessage::Failed { code, error, hint }) => {
-                Some(End::NotBegun(NotBegun::Refused(Failure {
-                    code,
-                    error,
-                    hint,
-                })))
+                let failure = out::failed(error, hint).with_code(code);
+                Some(End::NotBegun(NotBegun::Refused(failure)))
             }
             // What a newer supervisor may say beyond this is not for this version.
             Ok(ServerMessage::Suspended) | Err(_) => None,
@@ -322,25 +311,23 @@ impl Client {
             sleep(WAIT_PAUSE).await;
         }
         if status.and_then(|status| status.code()) == Some(StartError::Broken.code()) {
-            let broken = StartError::Broken;
-            return End::Failed {
-                code: broken.code(),
-                error: broken.to_string(),
-                hint: broken.hint().to_owned(),
-            };
+            return End::Failed(out::not_started(&StartError::Broken));
         }
         let signal = status.as_ref().and_then(ExitStatus::signal);
         if !self.is_attached && signal.is_none() {
             return End::NotBegun(NotBegun::Silent);
         }
-        End::Failed {
-            code: signal.map_or(out::FAILED, |number| 128 + number),
-            error: match signal {
-                Some(number) => format!("pitstop's supervisor was ended by signal {number}"),
-                None => "pitstop's supervisor has ended without a message".to_owned(),
-            },
-            hint: StartError::Broken.hint().to_owned(),
-        }
+        let (code, error) = match signal {
+            Some(number) => (
+                128 + number,
+                format!("pitstop's supervisor was ended by signal {number}"),
+            ),
+            None => (
+                out::FAILED,
+                "pitstop's supervisor has ended without a message".to_owned(),
+            ),
+        };
+        End::Failed(out::failed(error, StartError::Broken.hint()).with_code(code))
     }
 
     /// Detaches, as a signal asks. A supervisor that this process has started and that has not come so far is ended.

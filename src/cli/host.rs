@@ -32,7 +32,7 @@ use super::{
     demo::{DemoDirs, DemoPlace},
     here::{Environment, Here, lasting_holder},
     offer::{self, Choice},
-    out::{self, Failure, Outcome, chain, style},
+    out::{self, Outcome, chain, style},
     run::RunRequest,
     server, template,
 };
@@ -177,10 +177,7 @@ pub(super) fn start_session(mut request: Request) -> Outcome {
         Ok(()) => return server::start(&request),
         Err(error) => Err(error),
     };
-    outcome.map_err(|error| Failure {
-        code: error.code(),
-        ..out::failed(chain(&error), error.hint())
-    })
+    outcome.map_err(|error| out::not_started(&error))
 }
 
 /// Checks the configuration, and waits until a supervisor of the project that is ending has ended.

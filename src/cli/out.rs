@@ -26,7 +26,7 @@ use pitstop_core::config::{
 use pitstop_server::client::{Answer, ApiClient, ClientError};
 
 use super::own_program;
-use crate::supervisor::NoTerminal;
+use crate::supervisor::{NoTerminal, StartError};
 
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
@@ -48,6 +48,11 @@ pub struct Failure {
 }
 
 impl Failure {
+    /// Sets the exit code.
+    pub fn with_code(self, code: i32) -> Self {
+        Self { code, ..self }
+    }
+
     /// Prints it as [`complain`] does; returns the exit code.
     pub fn show(&self) -> i32 {
         complain(&self.error, &self.hint);
@@ -131,10 +136,12 @@ pub fn failed(error: impl Into<String>, hint: impl Into<String>) -> Failure {
 
 /// Returns the failure of a wrong command line, with a hint unless that is empty.
 pub fn misused(error: impl Into<String>, hint: impl Into<String>) -> Failure {
-    Failure {
-        code: USAGE,
-        ..failed(error, hint)
-    }
+    failed(error, hint).with_code(USAGE)
+}
+
+/// Returns the failure of a supervisor that cannot start, or has crashed.
+pub fn not_started(error: &StartError) -> Failure {
+    failed(chain(error), error.hint()).with_code(error.code())
 }
 
 /// Returns the style for faults on this stream: in colour on a terminal, unless `NO_COLOR` is set.
@@ -320,19 +327,13 @@ pub const START: &str = "start one with `pitstop`, or go to the directory in whi
 
 /// Returns the failure where no supervisor runs here.
 pub fn none_runs() -> Failure {
-    Failure {
-        code: NONE_RUNS,
-        ..failed("no supervisor runs for this directory", START)
-    }
+    failed("no supervisor runs for this directory", START).with_code(NONE_RUNS)
 }
 
 /// Returns the failure where nothing is known of this directory.
 pub fn none_recorded() -> Failure {
     let error = "no supervisor runs for this directory, and no earlier run of it is on record";
-    Failure {
-        code: NONE_RUNS,
-        ..failed(error, START)
-    }
+    failed(error, START).with_code(NONE_RUNS)
 }
 
 #[cfg(test)]

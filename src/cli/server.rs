@@ -14,7 +14,6 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use pitstop_base::clean::chain;
 use pitstop_server::attach::{ServerMessage, server_line};
 
 use super::{
@@ -47,13 +46,7 @@ pub(super) fn start(request: &Request) -> Outcome {
             Err(NotBegun::Refused(failure)) => return Err(failure),
             // The service manager may refuse to make a scope.
             Err(NotBegun::Silent) if scoped => scoped = false,
-            Err(NotBegun::Silent) => {
-                let broken = StartError::Broken;
-                return Err(Failure {
-                    code: broken.code(),
-                    ..out::failed(broken.to_string(), broken.hint())
-                });
-            }
+            Err(NotBegun::Silent) => return Err(out::not_started(&StartError::Broken)),
         }
     }
 }
@@ -117,14 +110,10 @@ fn serve(request: Request, stream: UnixStream) -> i32 {
     let mut terminal = Some(stream);
     let outcome = host::host_session(request, &mut terminal);
     outcome.unwrap_or_else(|error| {
-        let code = error.code();
+        let Failure { code, error, hint } = out::not_started(&error);
         // A loop that has begun has the connection, and its clients find that closed.
         if let Some(mut stream) = terminal {
-            let failed = ServerMessage::Failed {
-                code,
-                error: chain(&error),
-                hint: error.hint().to_owned(),
-            };
+            let failed = ServerMessage::Failed { code, error, hint };
             let _ = stream.write_all(&server_line(&failed));
         }
         code

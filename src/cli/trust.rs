@@ -28,10 +28,7 @@ pub struct TrustArgs {
 
 /// Shows, trusts or revokes; returns exit code 0 when done, 2 when there is nothing that can be trusted.
 pub fn run(args: &TrustArgs) -> Outcome {
-    let text = answer(args).map_err(|failure| Failure {
-        code: out::USAGE,
-        ..failure
-    })?;
+    let text = answer(args).map_err(|failure| failure.with_code(out::USAGE))?;
     // As it is: what is trusted must be seen. A reader that has gone away changes nothing about what was done.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(out::OK)
