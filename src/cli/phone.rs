@@ -9,14 +9,14 @@ use std::{
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 use qrcode::{Color, EcLevel, QrCode};
+use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     here::Here,
     out::{self, Failure, Outcome},
 };
-use crate::runtime::wall;
+use crate::runtime::{Signals, wall};
 use pitstop_base::{clean::one_line, exit::INTERRUPTED};
 use pitstop_core::config::{
     ApiConfig,
@@ -34,6 +34,13 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// The longest wait for a session to serve the page, once there is a pairing.
 const SERVED_LIMIT: Duration = Duration::from_secs(3);
+
+/// The signals by which a person ends the command.
+const INTERRUPTS: [(&str, Signal); 3] = [
+    ("SIGINT", Signal::INT),
+    ("SIGTERM", Signal::TERM),
+    ("SIGHUP", Signal::HUP),
+];
 
 /// The light modules around a QR code.
 const QUIET_ZONE: usize = 4;
@@ -92,17 +99,21 @@ fn store() -> Result<DeviceStore, Failure> {
     Ok(DeviceStore::new(paths.state_dir()))
 }
 
-fn failed(error: &DeviceError) -> Failure {
-    let hint = match error {
+fn failed(error: DeviceError) -> Failure {
+    let hint = match &error {
         DeviceError::Full => "revoke one with `pitstop phone revoke NAME`",
         DeviceError::Damaged { .. } => "remove the file: then no device is paired",
         _ => "",
     };
-    out::failed(out::chain(error), hint)
+    let hint = hint.to_owned();
+    Failure {
+        hint,
+        ..error.into()
+    }
 }
 
 fn list(store: &DeviceStore, as_json: bool) -> Outcome {
-    let devices = store.devices().map_err(|error| failed(&error))?;
+    let devices = store.devices().map_err(failed)?;
     let described = devices.iter().map(described);
     let json = || json!({ "devices": described.collect::<Vec<_>>() });
     let text = out::render(as_json, json, || table(&devices, wall()));
@@ -137,7 +148,7 @@ fn table(devices: &[Device], now: DateTime<Utc>) -> String {
 
 fn revoke(store: &DeviceStore, name: Option<&str>) -> Outcome {
     let is_meant = |device: &Device| name.is_none_or(|name| device.name == name);
-    let revoked = store.revoke(is_meant).map_err(|error| failed(&error))?;
+    let revoked = store.revoke(is_meant).map_err(failed)?;
     if let Some(name) = name.filter(|_| revoked.is_empty()) {
         let error = format!("no device named {name:?} is paired");
         return Err(out::failed(&error, "`pitstop phone list` lists them"));
@@ -160,16 +171,14 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
         DeviceRight::Decide
     };
     let store = DeviceStore::new(here.paths.state_dir());
-    let before = store.devices().map_err(|error| failed(&error))?;
+    let before = store.devices().map_err(failed)?;
     let runtime = out::runtime()?;
     // The signals are heard before there is a code to take back.
     let mut signals = {
         let _inside = runtime.enter();
-        Interrupts::new()?
+        Signals::listen(&INTERRUPTS)?
     };
-    let code = store
-        .open_pairing(right, Moment::now())
-        .map_err(|error| failed(&error))?;
+    let code = store.open_pairing(right, Moment::now()).map_err(failed)?;
     let has_session = has_session(here.paths.run_dirs());
     let served = if has_session {
         runtime.block_on(served(&store))
@@ -188,8 +197,8 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
     let closed = store.close_pairing(&code);
     let waited = waited
         .and_then(|end| closed.map(|()| end))
-        .map_err(|error| failed(&error))?;
-    let after = store.devices().map_err(|error| failed(&error))?;
+        .map_err(failed)?;
+    let after = store.devices().map_err(failed)?;
     let is_known = |device: &Device| {
         let mut known = before.iter();
         known.any(|one| (&one.name, one.paired_at) == (&device.name, device.paired_at))
@@ -306,41 +315,15 @@ enum End {
 }
 
 /// Waits until the code is used, over, or not wanted any more.
-async fn wait(
-    store: &DeviceStore,
-    code: &str,
-    signals: &mut Interrupts,
-) -> Result<End, DeviceError> {
+async fn wait(store: &DeviceStore, code: &str, signals: &mut Signals) -> Result<End, DeviceError> {
     let end = Instant::now() + CODE_TIME;
     while Instant::now() < end && store.waits(code, Moment::now())? {
         tokio::select! {
-            () = signals.any() => return Ok(End::Interrupted),
+            _ = signals.next() => return Ok(End::Interrupted),
             () = tokio::time::sleep(LOOK) => {}
         }
     }
     Ok(End::Closed)
-}
-
-/// The signals by which a person ends a command.
-struct Interrupts([Signal; 3]);
-
-impl Interrupts {
-    fn new() -> io::Result<Self> {
-        Ok(Self([
-            signal(SignalKind::interrupt())?,
-            signal(SignalKind::terminate())?,
-            signal(SignalKind::hangup())?,
-        ]))
-    }
-
-    async fn any(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }
 
 #[cfg(test)]

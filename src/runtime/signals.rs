@@ -35,30 +35,31 @@ impl Signals {
     pub fn new() -> io::Result<Self> {
         // `nohup` asks for it to be ignored, and listening would take that back.
         let is_answered = |number| number != Number::HUP || ignores(&[number]) != Some(true);
+        let mut ending = ENDING.to_vec();
+        ending.retain(|(_, number)| is_answered(*number));
+        Self::listen(&ending)
+    }
+
+    /// Listens to these signals, each with its name.
+    pub fn listen(signals: &[(&'static str, Number)]) -> io::Result<Self> {
         let listen = |number: Number| signal(SignalKind::from_raw(number.as_raw()));
-        let ending = ENDING
-            .into_iter()
-            .filter(|(_, number)| is_answered(*number));
+        let ending = signals
+            .iter()
+            .map(|(name, number)| Ok((*name, listen(*number)?)));
         Ok(Self {
-            ending: ending
-                .map(|(name, number)| Ok((name, listen(number)?)))
-                .collect::<io::Result<_>>()?,
+            ending: ending.collect::<io::Result<_>>()?,
         })
     }
 
     /// Waits for the next signal; returns its name.
-    pub(super) async fn next(&mut self) -> &'static str {
-        any_of(&mut self.ending).await
+    pub async fn next(&mut self) -> &'static str {
+        std::future::poll_fn(|context| {
+            let mut came = self
+                .ending
+                .iter_mut()
+                .filter_map(|(name, signal)| signal.poll_recv(context).is_ready().then_some(*name));
+            came.next().map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
     }
-}
-
-/// Returns the name of the first of these signals that comes.
-async fn any_of(signals: &mut [(&'static str, Signal)]) -> &'static str {
-    std::future::poll_fn(|context| {
-        let mut came = signals
-            .iter_mut()
-            .filter_map(|(name, signal)| signal.poll_recv(context).is_ready().then_some(*name));
-        came.next().map_or(Poll::Pending, Poll::Ready)
-    })
-    .await
 }
