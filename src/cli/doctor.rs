@@ -52,51 +52,51 @@ enum State {
     Unknown,
 }
 
-impl State {
-    fn word(self) -> &'static str {
-        self.into()
-    }
+/// A checked thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Check {
+    name: &'static str,
+    #[serde(flatten)]
+    finding: Finding,
 }
 
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Check {
-    name: &'static str,
+struct Finding {
     state: State,
     found: String,
     /// The instruction to fix it; empty when there is nothing to do.
     remedy: String,
 }
 
-impl Check {
-    fn new(name: &'static str, state: State, found: impl Into<String>) -> Self {
+impl Finding {
+    fn new(state: State, found: impl Into<String>) -> Self {
         Self {
-            name,
             state,
             found: found.into(),
             remedy: String::new(),
         }
     }
 
-    fn ok(name: &'static str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Ok, found)
+    fn ok(found: impl Into<String>) -> Self {
+        Self::new(State::Ok, found)
     }
 
-    fn warning(name: &'static str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Warning, found)
+    fn warning(found: impl Into<String>) -> Self {
+        Self::new(State::Warning, found)
     }
 
-    fn broken(name: &'static str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Broken, found)
+    fn broken(found: impl Into<String>) -> Self {
+        Self::new(State::Broken, found)
     }
 
-    fn unknown(name: &'static str, found: impl Into<String>) -> Self {
-        Self::new(name, State::Unknown, found)
+    fn unknown(found: impl Into<String>) -> Self {
+        Self::new(State::Unknown, found)
     }
 
-    /// Makes the check of a thing that only a supervisor could report.
-    fn unasked(name: &'static str) -> Self {
-        Self::unknown(name, "no supervisor runs here")
+    /// Makes the result for a thing that only a supervisor could report.
+    fn unasked() -> Self {
+        Self::unknown("no supervisor runs here")
             .remedy("start `pitstop` here and run `pitstop doctor` from another terminal")
     }
 
@@ -112,7 +112,10 @@ pub fn run(args: &DoctorArgs, flags: &Flags) -> Outcome {
     let checks = examine_all(&here, &out::runtime()?);
     let code = if here.faulty {
         out::USAGE
-    } else if checks.iter().any(|check| check.state == State::Broken) {
+    } else if checks
+        .iter()
+        .any(|check| check.finding.state == State::Broken)
+    {
         out::FAILED
     } else {
         out::OK
@@ -128,52 +131,62 @@ pub fn run(args: &DoctorArgs, flags: &Flags) -> Outcome {
 fn examine_all(here: &Here, runtime: &Runtime) -> Vec<Check> {
     let status = ask_status();
     let report = status.as_ref().ok().and_then(Option::as_ref);
-    let mut checks = vec![check_configuration(here)];
-    checks.extend(agent::client(here, runtime));
+    let (client, flags) = agent::client(here, runtime);
     let kept = runtime.block_on(keeping::look_into_store(here));
-    checks.push(check_supervisor(here, &status));
-    checks.push(check_logout(here, runtime));
-    checks.push(agent::session_id(here, report, &kept));
-    checks.push(agent::hooks(report));
-    checks.push(agent::bridge(here, report));
-    checks.push(agent::tools(here, report));
-    checks.push(agent::todo_list(here, report));
-    checks.push(agent::window(here, report));
-    checks.push(agent::client_limit(here, report));
-    checks.extend(terminal::checks());
-    checks.push(terminal::keys(&here.config.keys));
-    checks.push(keeping::left_behind(here, &kept));
-    checks.push(keeping::store(here, &kept, report));
-    checks.push(keeping::files(here));
-    checks.push(check_git(here, runtime));
-    checks
+    let (size, answers) = terminal::examine();
+    let findings = [
+        ("configuration", Some(check_configuration(here))),
+        ("client", Some(client)),
+        ("client's flags", flags),
+        ("supervisor", Some(check_supervisor(here, &status))),
+        ("logout", Some(check_logout(here, runtime))),
+        ("session id", Some(agent::session_id(here, report, &kept))),
+        ("hooks", Some(agent::hooks(report))),
+        ("bridge", Some(agent::bridge(here, report))),
+        ("agent's tools", Some(agent::tools(here, report))),
+        ("to-do list", Some(agent::todo_list(here, report))),
+        ("context window", Some(agent::window(here, report))),
+        ("client's limit", Some(agent::client_limit(here, report))),
+        ("terminal", Some(terminal::names())),
+        ("terminal's size", size),
+        ("terminal's answers", answers),
+        (
+            "terminal's own keys",
+            Some(terminal::keys(&here.config.keys)),
+        ),
+        ("leftovers", Some(keeping::left_behind(here, &kept))),
+        ("store", Some(keeping::store(here, &kept, report))),
+        ("project files", Some(keeping::files(here))),
+        ("git", Some(check_git(here, runtime))),
+    ];
+    let checks = findings.into_iter().filter_map(|(name, finding)| {
+        let finding = finding?;
+        Some(Check { name, finding })
+    });
+    checks.collect()
 }
 
 /// Says what becomes of a session at a logout.
-fn check_logout(here: &Here, runtime: &Runtime) -> Check {
-    let name = "logout";
+fn check_logout(here: &Here, runtime: &Runtime) -> Finding {
     if here.config.session.on_hangup == OnHangup::End {
-        return Check::ok(
-            name,
-            "ends the session with its terminal, as you have set it",
-        );
+        return Finding::ok("ends the session with its terminal, as you have set it");
     }
     match runtime.block_on(Logout::ask_login()) {
-        Logout::Lingers => Check::ok(name, "the session goes on: you linger"),
-        Logout::Spared => Check::ok(name, "the session goes on: KillUserProcesses is off"),
-        Logout::Ended => Check::warning(name, "ends the session: KillUserProcesses is on")
+        Logout::Lingers => Finding::ok("the session goes on: you linger"),
+        Logout::Spared => Finding::ok("the session goes on: KillUserProcesses is off"),
+        Logout::Ended => Finding::warning("ends the session: KillUserProcesses is on")
             .remedy("`loginctl enable-linger` lets it go on, from its next start"),
-        Logout::NoManager => Check::ok(name, "the session goes on: no systemd ends processes here"),
-        Logout::Unknown => Check::unknown(name, "the login manager does not answer"),
+        Logout::NoManager => Finding::ok("the session goes on: no systemd ends processes here"),
+        Logout::Unknown => Finding::unknown("the login manager does not answer"),
     }
 }
 
-fn check_configuration(here: &Here) -> Check {
+fn check_configuration(here: &Here) -> Finding {
     if here.faulty {
-        return Check::broken("configuration", "has errors")
+        return Finding::broken("has errors")
             .remedy("run `pitstop check`: it shows each with its line and column");
     }
-    Check::ok("configuration", "no errors")
+    Finding::ok("no errors")
 }
 
 /// Asks the supervisor of this directory for its status, if there is one; `Err` if it does not answer.
@@ -188,68 +201,55 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
     }
 }
 
-fn check_supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Check {
-    let name = "supervisor";
+fn check_supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Finding {
     match status {
-        Ok(Some(report)) => Check::ok(
-            name,
-            format!(
-                "pitstop {} runs here (pid {}), the agent is {}",
-                report.version,
-                report.pid,
-                report.agent.state.phrase()
-            ),
-        ),
-        Err(error) => Check::broken(name, format!("it does not answer: {error}"))
+        Ok(Some(report)) => Finding::ok(format!(
+            "pitstop {} runs here (pid {}), the agent is {}",
+            report.version,
+            report.pid,
+            report.agent.state.phrase()
+        )),
+        Err(error) => Finding::broken(format!("it does not answer: {error}"))
             .remedy("look at its terminal; if it hangs, end its process and start `pitstop` again"),
         Ok(None) => match here.find_holder() {
-            Some(holder) => Check::broken(
-                name,
-                format!(
-                    "process {} holds the project's lock, but no process answers on its socket",
-                    holder.process.pid
-                ),
-            )
+            Some(holder) => Finding::broken(format!(
+                "process {} holds the project's lock, but no process answers on its socket",
+                holder.process.pid
+            ))
             .remedy(
                 "are XDG_STATE_HOME and HOME the same there as here? If they are, end that process",
             ),
-            None => Check::ok(name, "none runs here"),
+            None => Finding::ok("none runs here"),
         },
     }
 }
 
-fn check_git(here: &Here, runtime: &Runtime) -> Check {
+fn check_git(here: &Here, runtime: &Runtime) -> Finding {
     use pitstop_handoff::breakpoint::git::{GitState, facts};
-    let name = "git";
     match runtime.block_on(facts(&here.directory, 1, None)) {
         GitState::Facts(facts) => {
             let branch = facts.branch.unwrap_or_else(|| "no branch".to_owned());
-            Check::ok(name, format!("a repository on {branch}"))
+            Finding::ok(format!("a repository on {branch}"))
         }
-        GitState::NoRepository => Check::ok(name, "no repository here: handoffs name no commits"),
-        other => Check::warning(name, format!("{other:?}"))
+        GitState::NoRepository => Finding::ok("no repository here: handoffs name no commits"),
+        other => Finding::warning(format!("{other:?}"))
             .remedy("handoffs name no branch, commits and changed files until git can be asked"),
     }
 }
 
 fn as_text(checks: &[Check]) -> String {
-    let rows: Vec<Vec<String>> = checks
-        .iter()
-        .map(|check| {
-            vec![
-                check.state.word().to_owned(),
-                check.name.to_owned(),
-                check.found.clone(),
-            ]
-        })
-        .collect();
-    let table = columns(&rows);
+    let row = |Check { name, finding }: &Check| {
+        let fields = [finding.state.into(), *name, &finding.found];
+        fields.map(str::to_owned).to_vec()
+    };
+    let table = columns(&checks.iter().map(row).collect::<Vec<_>>());
     let mut text = String::new();
     for (line, check) in table.lines().zip(checks) {
         text.push_str(line);
         text.push('\n');
-        if !check.remedy.is_empty() {
-            text.push_str(&format!("         → {}\n", one_line(&check.remedy)));
+        let remedy = &check.finding.remedy;
+        if !remedy.is_empty() {
+            text.push_str(&format!("         → {}\n", one_line(remedy)));
         }
     }
     text
@@ -262,9 +262,10 @@ mod tests {
     #[test]
     fn what_is_amiss_comes_with_its_remedy() {
         let checks = [
-            Check::ok("client", "2.1 at /x"),
-            Check::broken("store", "lo\u{1b}cked").remedy("wait"),
-        ];
+            ("client", Finding::ok("2.1 at /x")),
+            ("store", Finding::broken("lo\u{1b}cked").remedy("wait")),
+        ]
+        .map(|(name, finding)| Check { name, finding });
         assert_eq!(
             as_text(&checks),
             "ok      client  2.1 at /x\nBROKEN  store   lo\\u{1b}cked\n         → wait\n"

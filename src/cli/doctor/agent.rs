@@ -9,7 +9,7 @@ use std::{
 
 use tokio::runtime::Runtime;
 
-use super::{Check, keeping::Kept};
+use super::{Finding, keeping::Kept};
 use crate::{
     cli::{here::Here, out::tokens, version::tested_clients},
     runtime::{agent::transcript_in, client_settings::ClientSettings},
@@ -36,29 +36,26 @@ const NEEDED_FLAGS: [&str; 4] = [
 /// The time that the client may take to report about itself: it starts a runtime of its own each time.
 const CLIENT_LIMIT: Duration = Duration::from_secs(20);
 
-/// Checks the client: whether it is there, which version it has, and whether it knows the needed flags.
-pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
+/// Checks the client: whether it is there and which version it has; and, if it says that, whether it knows the needed flags.
+pub(super) fn client(here: &Here, runtime: &Runtime) -> (Finding, Option<Finding>) {
     let command = &here.config.agent.command;
     let Some(program) = find_program(OsStr::new(command)) else {
-        return vec![
-            Check::broken("client", format!("no program `{command}` in the PATH"))
-            .remedy(
-                "install Claude Code (npm install -g @anthropic-ai/claude-code), or set [agent] command",
-            ),
-        ];
+        let missing = Finding::broken(format!("no program `{command}` in the PATH")).remedy(
+            "install Claude Code (npm install -g @anthropic-ai/claude-code), or set [agent] command",
+        );
+        return (missing, None);
     };
     let shown = program.display();
     let version = runtime.block_on(ask_program(&program, &["--version"]));
     let Some(version) = version else {
-        return vec![
-            Check::broken("client", format!("{shown} does not report its version"))
-            .remedy(format!(
+        let silent =
+            Finding::broken(format!("{shown} does not report its version")).remedy(format!(
                 "run `{command} --version` and see what it says; reinstall it if it cannot start"
-            )),
-        ];
+            ));
+        return (silent, None);
     };
     let first = version.lines().next().unwrap_or_default();
-    let mut checks = vec![known_client(first, &shown.to_string())];
+    let client = known_client(first, &shown.to_string());
     let help = runtime
         .block_on(ask_program(&program, &["--help"]))
         .unwrap_or_default();
@@ -66,34 +63,28 @@ pub(super) fn client(here: &Here, runtime: &Runtime) -> Vec<Check> {
         .into_iter()
         .filter(|flag| !help.contains(flag))
         .collect();
-    checks.push(if missing.is_empty() {
-        Check::ok(
-            "client's flags",
-            format!("supports {}", NEEDED_FLAGS.join(", ")),
-        )
+    let flags = if missing.is_empty() {
+        Finding::ok(format!("supports {}", NEEDED_FLAGS.join(", ")))
     } else {
-        Check::warning(
-            "client's flags",
-            format!("`--help` does not list {}", missing.join(", ")),
-        )
-        .remedy("update the client; without them a reboot cannot be proven")
-    });
-    checks
+        Finding::warning(format!("`--help` does not list {}", missing.join(", ")))
+            .remedy("update the client; without them a reboot cannot be proven")
+    };
+    (client, Some(flags))
 }
 
 /// Compares the version that the client reports with those that pitstop is tested with.
-fn known_client(version: &str, program: &str) -> Check {
+fn known_client(version: &str, program: &str) -> Finding {
     let (floor, current) = tested_clients();
     let detail = format!("{version} at {program}; tested with {floor} and {current}");
     match (numbers(version), numbers(floor), numbers(current)) {
         (Some(found), Some(floor), _) if found < floor => {
-            Check::warning("client", format!("{detail}; this one is older"))
+            Finding::warning(format!("{detail}; this one is older"))
                 .remedy("update the client: `claude update`")
         }
         (Some(found), _, Some(current)) if found > current => {
-            Check::ok("client", format!("{detail}; this one is newer"))
+            Finding::ok(format!("{detail}; this one is newer"))
         }
-        _ => Check::ok("client", detail),
+        _ => Finding::ok(detail),
     }
 }
 
@@ -118,12 +109,11 @@ async fn ask_program(program: &Path, args: &[&str]) -> Option<String> {
 }
 
 /// Checks whether the client took the session id it was given: then its transcript has that name.
-pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Check {
-    let name = "session id";
+pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept) -> Finding {
     let kind = |report: &StatusReport| report.agent.kind.word().to_owned();
     let live = report.and_then(|report| Some((report.session_id.clone()?, kind(report))));
     let Some((session, agent)) = live.or_else(|| kept.last.clone()) else {
-        return Check::unknown(name, "no session of this project is on record").remedy(
+        return Finding::unknown("no session of this project is on record").remedy(
             "start `pitstop` here, give the agent a prompt, and run `pitstop doctor` again",
         );
     };
@@ -135,105 +125,92 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
     };
     let short: String = session.chars().take(8).collect();
     match place.and_then(|place| transcript_in(&place, &session)) {
-        Some(_) => Check::ok(
-            name,
-            format!("the id that pitstop gives is used: session {short} has a transcript"),
-        ),
-        None => Check::unknown(name, format!("session {short} has no transcript yet"))
+        Some(_) => Finding::ok(format!("the id that pitstop gives is used: session {short} has a transcript")),
+        None => Finding::unknown(format!("session {short} has no transcript yet"))
         .remedy("give the agent a prompt and run `pitstop doctor` again; is CLAUDE_CONFIG_DIR the same there as here?"),
     }
 }
 
 /// Checks whether hooks arrive, or finds what prevents them.
-pub(super) fn hooks(report: Option<&StatusReport>) -> Check {
-    let name = "hooks";
+pub(super) fn hooks(report: Option<&StatusReport>) -> Finding {
     let off = claude_config_dir()
         .map(|place| place.join("settings.json"))
         .filter(|file| switches_hooks_off(file));
     match (report, off) {
-        (Some(report), _) if report.agent.hooked => Check::ok(name, "pitstop receives them"),
-        (_, Some(file)) => Check::broken(name, format!("{} sets disableAllHooks", file.display()))
+        (Some(report), _) if report.agent.hooked => Finding::ok("pitstop receives them"),
+        (_, Some(file)) => Finding::broken(format!("{} sets disableAllHooks", file.display()))
         .remedy("remove it: without hooks the delivery of a handoff is confirmed late or not at all"),
         (Some(report), None) if !report.agent.kind.reports() => {
-            Check::unknown(name, "this agent sends none")
+            Finding::unknown("this agent sends none")
         }
-        (Some(_), None) => Check::warning(name, "pitstop has received none in this iteration")
+        (Some(_), None) => Finding::warning("pitstop has received none in this iteration")
             .remedy(
                 "give the agent a prompt and run `pitstop doctor` again; --bare, --safe-mode and managed settings disable them",
             ),
-        (None, None) => Check::unasked(name),
+        (None, None) => Finding::unasked(),
     }
 }
 
 /// Checks whether the bridge, the part of pitstop inside the client, reports.
-pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Check {
-    let name = "bridge";
+pub(super) fn bridge(here: &Here, report: Option<&StatusReport>) -> Finding {
     let Some(bridge) = report.map(|report| &report.agent.bridge) else {
         return if here.config.agent.bridge {
-            Check::unasked(name)
+            Finding::unasked()
         } else {
-            Check::ok(name, Absence::SwitchedOff.to_string())
+            Finding::ok(Absence::SwitchedOff.to_string())
         };
     };
     let reason = || bridge.reason.clone().unwrap_or_default();
     match (bridge.state.as_str(), bridge.why.as_deref()) {
-        ("in_force", _) if bridge.reason.is_some() => Check::warning(
-            name,
-            format!("in force, but {}", reason()),
-        )
+        ("in_force", _) if bridge.reason.is_some() => Finding::warning(format!("in force, but {}", reason()))
         .remedy("no reboot goes in place or on the fly: a turn is waited for, and a fresh session is begun"),
-        ("in_force", _) => Check::ok(name, "in force: the client reports to pitstop itself"),
-        ("awaited", _) => Check::unknown(name, "it has not reported yet")
+        ("in_force", _) => Finding::ok("in force: the client reports to pitstop itself"),
+        ("awaited", _) => Finding::unknown("it has not reported yet")
             .remedy("run `pitstop doctor` again when the agent shows its prompt"),
-        (_, Some("other_agent" | "switched_off")) => Check::ok(name, reason()),
-        (_, Some("too_old")) => Check::warning(name, reason())
+        (_, Some("other_agent" | "switched_off")) => Finding::ok(reason()),
+        (_, Some("too_old")) => Finding::warning(reason())
             .remedy("update the client: `claude update`; until then hooks and status line are used"),
-        _ => Check::warning(name, reason()).remedy(
+        _ => Finding::warning(reason()).remedy(
             "hooks, status line and transcript are used instead; --safe-mode, --bare, disableAllHooks and managed settings prevent mods",
         ),
     }
 }
 
 /// Checks the way in which the agent reaches its tools.
-pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Check {
-    let name = "agent's tools";
+pub(super) fn tools(here: &Here, report: Option<&StatusReport>) -> Finding {
     if !here.config.agent.tools {
-        return Check::ok(name, "none: switched off by [agent] tools = false");
+        return Finding::ok("none: switched off by [agent] tools = false");
     }
     match report.map(|report| (report.agent.tools, report.agent.kind)) {
-        None => Check::unasked(name),
-        Some((AgentTools::Mod, _)) => Check::ok(name, "provided by the bridge"),
-        Some((AgentTools::Mcp, _)) => Check::ok(
-            name,
-            "provided by the MCP server `pitstop`, because the bridge is not in force",
-        ),
+        None => Finding::unasked(),
+        Some((AgentTools::Mod, _)) => Finding::ok("provided by the bridge"),
+        Some((AgentTools::Mcp, _)) => Finding::ok("provided by the MCP server `pitstop`, because the bridge is not in force"),
         Some((AgentTools::Awaited, _)) => {
-            Check::unknown(name, "the bridge has not reported yet")
+            Finding::unknown("the bridge has not reported yet")
                 .remedy("run `pitstop doctor` again when the agent shows its prompt")
         }
-        Some((AgentTools::None, AgentKind::Claude)) => Check::warning(name, "none in this session")
+        Some((AgentTools::None, AgentKind::Claude)) => Finding::warning("none in this session")
         .remedy(
             "the next session gets them from an MCP server, unless --safe-mode or managed settings prevent that too",
         ),
         Some((AgentTools::None, _)) => {
-            Check::ok(name, "none: only Claude Code has them")
+            Finding::ok("none: only Claude Code has them")
         }
     }
 }
 
 /// Checks whether there is a to-do list of the agent that the handoff can carry over.
-pub(super) fn todo_list(here: &Here, report: Option<&StatusReport>) -> Check {
-    let name = "to-do list";
+pub(super) fn todo_list(here: &Here, report: Option<&StatusReport>) -> Finding {
     let ready = if has_todo_tools(&here.config) {
         TodoList::Empty
     } else {
         TodoList::Off
     };
     match report.map_or(ready, |report| report.agent.todo_list) {
-        TodoList::Kept => Check::ok(name, "the agent keeps one"),
-        TodoList::Empty => Check::ok(name, "none yet; the client's to-do tools are on"),
-        TodoList::None => Check::ok(name, "none: this agent has no to-do tools"),
-        TodoList::Off => Check::warning(name, "none: the client's to-do tools are not switched on")
+        TodoList::Kept => Finding::ok("the agent keeps one"),
+        TodoList::Empty => Finding::ok("none yet; the client's to-do tools are on"),
+        TodoList::None => Finding::ok("none: this agent has no to-do tools"),
+        TodoList::Off => Finding::warning("none: the client's to-do tools are not switched on")
         .remedy(
             "set [agent] todo_tools = true, or CLAUDE_CODE_ENABLE_TODO_TOOLS=1 where you set that variable yourself",
         ),
@@ -247,33 +224,31 @@ fn switches_hooks_off(file: &Path) -> bool {
 }
 
 /// Checks the source of the size of the context window.
-pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Check {
-    let name = "context window";
+pub(super) fn window(here: &Here, report: Option<&StatusReport>) -> Finding {
     if let Some(window) = here.config.context.window {
         let found = format!("{} tokens, as [context] window says", tokens(window));
-        return Check::ok(name, found);
+        return Finding::ok(found);
     }
     let Some(report) = report else {
-        return Check::unasked(name);
+        return Finding::unasked();
     };
     let context = &report.context;
     let (Some(window), Some(source)) = (context.window, &context.source) else {
-        return Check::unknown(name, "no figure yet")
+        return Finding::unknown("no figure yet")
             .remedy("give the agent a prompt and run `pitstop doctor` again");
     };
     let source = source.replace('_', " ");
     let found = format!("{} tokens, by the {source}", tokens(window));
     match source.as_str() {
-        "bridge" | "status line" => Check::ok(name, found),
-        _ => Check::warning(name, found).remedy(
+        "bridge" | "status line" => Finding::ok(found),
+        _ => Finding::warning(found).remedy(
             "the status line is more exact and has not reported yet; set [context] window if this is wrong",
         ),
     }
 }
 
 /// Checks the limit at which the client itself compacts or refuses prompts, and its origin.
-pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check {
-    let name = "client's limit";
+pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Finding {
     if let Some(context) = report.map(|report| &report.context) {
         let lowered = context.lines.is_some_and(|lines| lines.lowered);
         return match &context.client_limit {
@@ -285,10 +260,9 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
                     limit.origin
                 );
                 let note = "; the lines were moved below it";
-                Check::ok(name, if lowered { found + note } else { found })
+                Finding::ok(if lowered { found + note } else { found })
             }
-            None => Check::ok(
-                name,
+            None => Finding::ok(
                 "none of its own: it compacts or stops only when the service refuses a prompt",
             ),
         };
@@ -307,7 +281,7 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Check 
         env.push((name.into(), value.into()));
     }
     let settings = ClientSettings { env, ..files }.read();
-    Check::ok(name, limits_in_words(&settings))
+    Finding::ok(limits_in_words(&settings))
 }
 
 /// Returns the limit in the two existing window sizes, for a model without settings of its own.

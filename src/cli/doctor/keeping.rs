@@ -4,7 +4,7 @@ use std::{path::Path, time::SystemTime};
 
 use rustix::fs::Access;
 
-use super::{ANSWER_LIMIT, Check};
+use super::{ANSWER_LIMIT, Finding};
 use crate::{
     cli::{here::Here, leftovers, out::chain},
     runtime::prepare::{ROOM, has_room},
@@ -66,49 +66,42 @@ pub(super) async fn look_into_store(here: &Here) -> Kept {
     kept
 }
 
-pub(super) fn left_behind(here: &Here, kept: &Kept) -> Check {
-    let name = "leftovers";
+pub(super) fn left_behind(here: &Here, kept: &Kept) -> Finding {
     if let Some(pid) = kept.strays.first() {
-        return Check::warning(
-            name,
-            format!("an agent still runs whose pitstop has died: pid {pid}"),
-        )
+        return Finding::warning(format!(
+            "an agent still runs whose pitstop has died: pid {pid}"
+        ))
         .remedy("the next `pitstop` in this directory ends it");
     }
     let dead = leftovers::find_leftovers(&here.paths, SystemTime::now()).len();
     if dead > 0 {
         let plural = if dead == 1 { "" } else { "s" };
-        return Check::warning(
-            name,
-            format!("the socket files of {dead} dead supervisor{plural}"),
-        )
+        return Finding::warning(format!(
+            "the socket files of {dead} dead supervisor{plural}"
+        ))
         .remedy("`pitstop prune` removes them");
     }
-    Check::ok(
-        name,
-        "none: no sockets of dead supervisors, no stray agents",
-    )
+    Finding::ok("none: no sockets of dead supervisors, no stray agents")
 }
 
-pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> Check {
-    let name = "store";
+pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> Finding {
     let place = here.target.place();
     if !kept.exists {
-        return Check::ok(name, format!("none yet; it will be created as {place}"));
+        return Finding::ok(format!("none yet; it will be created as {place}"));
     }
     let in_memory = report.and_then(|report| report.store_error.as_ref());
     if let (Some(error), Ok(Health { error: None, .. })) = (in_memory, &kept.health) {
-        return Check::broken(name, format!("the running pitstop cannot write: {error}"))
+        return Finding::broken(format!("the running pitstop cannot write: {error}"))
             .remedy("its history waits in memory and on disk, and is written later");
     }
     match &kept.health {
-        Err(error) => Check::broken(name, error.clone()).remedy(
+        Err(error) => Finding::broken(error.clone()).remedy(
             "upgrade pitstop, or name another database in [store] url; history is not kept until then",
         ),
         Ok(Health {
             error: Some(error),
             ..
-        }) => Check::broken(name, named(&place, error)).remedy(
+        }) => Finding::broken(named(&place, error)).remedy(
             match here.target {
                 StoreTarget::Sqlite(_) => {
                     "is the disk full or read-only, or is another program using the file? The history of a running pitstop waits, and is written later"
@@ -128,7 +121,7 @@ pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> 
                 #[cfg(feature = "postgres")]
                 StoreTarget::Postgres(_) => String::new(),
             };
-            Check::ok(name, format!("{place}, schema {schema}{size}"))
+            Finding::ok(format!("{place}, schema {schema}{size}"))
         }
     }
 }
@@ -146,29 +139,25 @@ fn named(place: &str, error: &str) -> String {
 const ELSEWHERE: &str = "notes and runs are kept in the state directory instead";
 
 /// Checks whether a directory can be written into, as far as that can be known without writing.
-fn can_be_written(name: &'static str, directory: &Path) -> Check {
+fn can_be_written(directory: &Path) -> Finding {
     let place = directory.display();
     if let Err(error) = rustix::fs::access(directory, Access::WRITE_OK) {
-        return Check::warning(name, format!("{place} cannot be written: {error}"))
-            .remedy(ELSEWHERE);
+        return Finding::warning(format!("{place} cannot be written: {error}")).remedy(ELSEWHERE);
     }
     match has_room(directory, "the project", ROOM) {
-        Ok(()) => Check::ok(name, place.to_string()),
-        Err(why) => Check::warning(name, why)
+        Ok(()) => Finding::ok(place.to_string()),
+        Err(why) => Finding::warning(why)
             .remedy("make room; until then a note is kept in the state directory"),
     }
 }
 
 /// Checks whether the project's own files can be written.
-pub(super) fn files(here: &Here) -> Check {
-    let name = "project files";
+pub(super) fn files(here: &Here) -> Finding {
     match PrivateDir::find_project(&here.directory) {
-        Ok(Some(dir)) => can_be_written(name, dir.path()),
-        Ok(None) => Check::ok(name, "no .pitstop here yet"),
-        Err(error) if error.is_unwritable() => {
-            Check::warning(name, chain(&error)).remedy(ELSEWHERE)
-        }
-        Err(error) => Check::broken(name, chain(&error))
+        Ok(Some(dir)) => can_be_written(dir.path()),
+        Ok(None) => Finding::ok("no .pitstop here yet"),
+        Err(error) if error.is_unwritable() => Finding::warning(chain(&error)).remedy(ELSEWHERE),
+        Err(error) => Finding::broken(chain(&error))
             .remedy("pitstop does not follow links there: move the link away"),
     }
 }

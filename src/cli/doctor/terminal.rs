@@ -12,7 +12,7 @@ use rustix::{
     termios::tcgetwinsize,
 };
 
-use super::Check;
+use super::Finding;
 use crate::{
     cli::out::Raw,
     runtime::{Looks, locale},
@@ -29,30 +29,25 @@ const ANSWER_TIME: Duration = Duration::from_millis(600);
 /// The queries for keyboard flags, synchronized output and name; DA1 comes last, because every terminal answers it.
 const QUESTIONS: &[u8] = b"\x1b[?u\x1b[?2026$p\x1b[>0q\x1b[c";
 
-/// Checks the terminal that this command runs in.
-pub(super) fn checks() -> Vec<Check> {
-    let mut checks = vec![names()];
+/// Checks the size and the answers of the terminal that this command runs in, as far as it can be asked.
+pub(super) fn examine() -> (Option<Finding>, Option<Finding>) {
     if !std::io::stdin().is_terminal() {
-        checks.push(Check::unknown(
-            "terminal's answers",
-            "not asked: standard input is not a terminal",
-        ));
-        return checks;
+        let unasked = Finding::unknown("not asked: standard input is not a terminal");
+        return (None, Some(unasked));
     }
     let Ok(tty) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
-        return checks;
+        return (None, None);
     };
-    checks.extend(size(&tty));
-    checks.push(match ask(&tty) {
+    let answers = match ask(&tty) {
         Some(answers) => answers.check(),
-        None => Check::warning("terminal's answers", "the terminal does not answer queries")
+        None => Finding::warning("the terminal does not answer queries")
         .remedy("colours and keys are guessed from TERM; use a newer terminal or multiplexer if they are wrong"),
-    });
-    checks
+    };
+    (size(&tty), Some(answers))
 }
 
 /// Checks the terminal by the environment.
-fn names() -> Check {
+pub(super) fn names() -> Finding {
     let (term, locale) = (variable("TERM"), locale(&variable));
     let colours = match Looks::of(variable).depth {
         Depth::Mono => "no colours",
@@ -65,13 +60,13 @@ fn names() -> Check {
         .any(|name| locale.to_ascii_lowercase().contains(name));
     let found = format!("TERM={term}, {colours}");
     if term.is_empty() || term == "dumb" {
-        return Check::warning("terminal", found).remedy("set TERM to your terminal's name");
+        return Finding::warning(found).remedy("set TERM to your terminal's name");
     }
     if !utf8 && !cfg!(target_os = "macos") {
-        return Check::warning("terminal", format!("{found}, locale {locale:?}"))
+        return Finding::warning(format!("{found}, locale {locale:?}"))
             .remedy("set LANG to a UTF-8 locale such as C.UTF-8: programs in the pane go by it");
     }
-    Check::ok("terminal", found)
+    Finding::ok(found)
 }
 
 /// A host terminal that keeps keys for itself, as far as that is known of it.
@@ -115,15 +110,14 @@ fn taking(variable: impl Fn(&str) -> String) -> Option<Taking> {
 }
 
 /// Checks which keys of pitstop the host terminal may keep for itself: it cannot be asked, so it is known by its name.
-pub(super) fn keys(keymap: &Keymap) -> Check {
+pub(super) fn keys(keymap: &Keymap) -> Finding {
     let multiplexed = ["TMUX", "STY"]
         .iter()
         .any(|name| env::var_os(name).is_some());
     keys_in(keymap, multiplexed, variable)
 }
 
-fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String) -> Check {
-    let name = "terminal's own keys";
+fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String) -> Finding {
     let Some(taking) = taking(variable) else {
         // The outer terminal cannot be identified inside a multiplexer.
         let found = if multiplexed {
@@ -131,7 +125,7 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         } else {
             "this terminal is not known to use any of pitstop's keys itself"
         };
-        return Check::ok(name, found);
+        return Finding::ok(found);
     };
     let is_kept = |label: &str| taking.keys.contains(&label);
     let mut lost: Vec<String> = Vec::new();
@@ -148,10 +142,10 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
         }
     }
     if lost.is_empty() {
-        return Check::ok(
-            name,
-            format!("{} uses none of pitstop's keys itself", taking.terminal),
-        );
+        return Finding::ok(format!(
+            "{} uses none of pitstop's keys itself",
+            taking.terminal
+        ));
     }
     let found = format!("{} may keep {}", taking.terminal, lost.join(", "));
     let other = if is_kept(&prefix) {
@@ -159,22 +153,20 @@ fn keys_in(keymap: &Keymap, multiplexed: bool, variable: impl Fn(&str) -> String
     } else {
         format!("use {prefix} and a letter, which F1 or {prefix} ? lists")
     };
-    Check::warning(name, found).remedy(format!("{}; or {other}", taking.remedy))
+    Finding::warning(found).remedy(format!("{}; or {other}", taking.remedy))
 }
 
-fn size(tty: &File) -> Option<Check> {
+fn size(tty: &File) -> Option<Finding> {
     let size = tcgetwinsize(tty).ok()?;
     let found = format!("{}×{} cells", size.ws_col, size.ws_row);
-    let name = "terminal's size";
     Some(if size.ws_col < SMALLEST.0 || size.ws_row < SMALLEST.1 {
-        Check::broken(name, found).remedy(format!("make it at least {}×{}", SMALLEST.0, SMALLEST.1))
+        Finding::broken(found).remedy(format!("make it at least {}×{}", SMALLEST.0, SMALLEST.1))
     } else if size.ws_col < 100 {
-        Check::ok(
-            name,
-            format!("{found}: the pane alone; panels from 100 columns on"),
-        )
+        Finding::ok(format!(
+            "{found}: the pane alone; panels from 100 columns on"
+        ))
     } else {
-        Check::ok(name, found)
+        Finding::ok(found)
     })
 }
 
@@ -200,7 +192,7 @@ impl Answers {
         false
     }
 
-    fn check(self) -> Check {
+    fn check(self) -> Finding {
         let Self {
             kitty_keys,
             synchronizes,
@@ -213,7 +205,7 @@ impl Answers {
             yes(kitty_keys),
             yes(synchronizes)
         );
-        let check = Check::ok("terminal's answers", found);
+        let check = Finding::ok(found);
         if kitty_keys {
             return check;
         }
