@@ -312,9 +312,7 @@ async fn open_store(
     let task = start.work.task().filter(|task| !task.begins_new);
     let task = task.map(|task| task.plan.task.as_str());
     let opened = Store::open(options).await?;
-    if let Err(error) = opened.store.take_up(&claim.state).await {
-        warnings.push(chain(&error));
-    }
+    recover::or_warn(opened.store.take_up(&claim.state).await, warnings);
     let found = recover::clean_up(opened, &project, files, claim.at, instead, task, plan).await;
     warnings.extend(found.warnings);
     let store = found.store;
@@ -341,9 +339,7 @@ async fn open_store(
         end_reason: None,
     };
     // Recorded before the run has anything to lose: by its record the next start finds what a killed one left.
-    if let Err(error) = store.begin_run(&record).await {
-        warnings.push(chain(&error));
-    }
+    recover::or_warn(store.begin_run(&record).await.map(drop), warnings);
     let carried = carried(&store, start, plan, &project, unfinished, &lineage).await;
     let (carried_of, carried) = match carried {
         Ok(Some((session, carried))) => (Some(session), Ok(Some(carried))),

@@ -1,6 +1,6 @@
 //! The recovery after a dead supervisor: agents that still live, and a reboot that is half done.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, error::Error, path::PathBuf};
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -59,18 +59,13 @@ pub(super) async fn clean_up(
 ) -> Found {
     let mut warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     sweep(&store, project, &mut warnings).await;
-    let mut unfinished = match store.journal_open(project).await {
-        Ok(entry) => entry.filter(|entry| !entry.step.is_final()),
-        Err(error) => {
-            warnings.push(chain(&error));
-            None
-        }
-    };
+    let unfinished = or_warn(store.journal_open(project).await, &mut warnings);
+    let mut unfinished = unfinished.filter(|entry| !entry.step.is_final());
     if let Some(outcome) = instead
         && let Some(entry) = unfinished.take()
-        && let Err(error) = store.journal_close(entry.reboot_id, at, outcome).await
     {
-        warnings.push(chain(&error));
+        let closed = store.journal_close(entry.reboot_id, at, outcome).await;
+        or_warn(closed.map(drop), &mut warnings);
     }
     let resumed = match (&unfinished, task) {
         (None, Some(task)) => {
@@ -97,10 +92,7 @@ pub(super) async fn clean_up(
 
 /// Ends registered agents that still live, including those that the database does not know.
 pub(super) async fn end_registered(state: &PrivateDir, warnings: &mut Vec<String>) {
-    let registered = agent_registry::read(state).unwrap_or_else(|error| {
-        warnings.push(chain(&error));
-        Vec::new()
-    });
+    let registered = or_warn(agent_registry::read(state), warnings);
     for agent in registered.into_iter().filter(process::alive) {
         end(agent, warnings).await;
     }
@@ -108,9 +100,14 @@ pub(super) async fn end_registered(state: &PrivateDir, warnings: &mut Vec<String
 
 /// Begins the registry of this run's agents; if there is no room for one, they are only in the database.
 pub(super) fn begin_registry(state: &PrivateDir, warnings: &mut Vec<String>) -> PathBuf {
-    agent_registry::begin(state).unwrap_or_else(|error| {
+    or_warn(agent_registry::begin(state), warnings)
+}
+
+/// Returns what was found or done; what prevented it becomes a warning, and then nothing was.
+pub(super) fn or_warn<T: Default, E: Error>(result: Result<T, E>, warnings: &mut Vec<String>) -> T {
+    result.unwrap_or_else(|error| {
         warnings.push(chain(&error));
-        PathBuf::new()
+        T::default()
     })
 }
 
@@ -127,20 +124,12 @@ async fn end(agent: ProcessStamp, warnings: &mut Vec<String>) {
 
 /// Ends agents that a dead supervisor left behind: never two live processes on one session.
 async fn sweep(store: &Store, project: &Project, warnings: &mut Vec<String>) {
-    let left = match store.last_agents(project).await {
-        Ok(left) => left,
-        Err(error) => {
-            warnings.push(chain(&error));
-            return;
-        }
-    };
-    for agent in left {
+    for agent in or_warn(store.last_agents(project).await, warnings) {
         if process::alive(&agent.process) {
             end(agent.process.clone(), warnings).await;
         }
-        if let Err(error) = store.agent_gone(&agent.run, &agent.process).await {
-            warnings.push(chain(&error));
-        }
+        let gone = store.agent_gone(&agent.run, &agent.process).await;
+        or_warn(gone.map(drop), warnings);
     }
 }
 
