@@ -13,7 +13,7 @@ use std::{
     os::fd::{AsFd, OwnedFd},
     panic::{self, AssertUnwindSafe},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc as std_mpsc,
     },
@@ -22,6 +22,7 @@ use std::{
 };
 
 use crossterm::{event, queue, style};
+use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, poll},
     io::Errno,
@@ -133,12 +134,6 @@ struct Paused {
     reached: Mutex<Option<std_mpsc::Sender<()>>>,
 }
 
-impl Paused {
-    fn slot(&self) -> MutexGuard<'_, Option<std_mpsc::Sender<()>>> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Host {
     /// Makes a terminal ready, which is left alone until [`Host::take`].
     pub fn new(
@@ -226,11 +221,11 @@ impl Host {
             return Ok(());
         }
         let (reached, wait) = std_mpsc::channel();
-        *self.paused.slot() = Some(reached);
+        *self.paused.reached.lock() = Some(reached);
         self.paused.wanted.store(true, Ordering::SeqCst);
         rustix::io::write(&self.wake, b"p")?;
         if self.paused.ended.load(Ordering::SeqCst) {
-            self.paused.slot().take();
+            self.paused.reached.lock().take();
         }
         let _ = wait.recv_timeout(PAUSE_LIMIT);
         self.settle();
@@ -314,7 +309,7 @@ fn read_in_background(
             let end = read_despite_panics(|| read(id, &input, &sender, &paused, &woken));
             paused.ended.store(true, Ordering::SeqCst);
             // Nobody waits for its pause in vain.
-            paused.slot().take();
+            paused.reached.lock().take();
             if end == ReadEnd::Closed {
                 let _ = sender.blocking_send((id, HostBytes::Closed));
             }
@@ -344,7 +339,7 @@ fn read(
     let mut buffer = vec![0; READ_SIZE];
     loop {
         let pausing = paused.wanted.load(Ordering::SeqCst);
-        if pausing && let Some(reached) = paused.slot().take() {
+        if pausing && let Some(reached) = paused.reached.lock().take() {
             let _ = reached.send(());
         }
         let (wake, terminal) = (woken.as_fd(), input.as_fd());

@@ -3,14 +3,12 @@
 use std::{
     io,
     os::fd::{AsFd, OwnedFd},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::{Mode, OFlags},
@@ -135,7 +133,7 @@ impl Gate {
             })
             .ok();
         let end = Instant::now() + WRITER_PATIENCE;
-        while self.writing.try_lock().is_err() && Instant::now() < end {
+        while self.writing.try_lock().is_none() && Instant::now() < end {
             thread::yield_now();
         }
     }
@@ -147,7 +145,7 @@ impl Gate {
         output: &Output,
         bytes: &[u8],
     ) -> Option<rustix::io::Result<usize>> {
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writing = self.writing.lock();
         (self.turns.load(Ordering::SeqCst) == number).then(|| output.write(bytes))
     }
 }

@@ -7,13 +7,11 @@ use std::{
     collections::BTreeMap,
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use notify::{Error, Event, RecommendedWatcher, RecursiveMode, Result, Watcher as _};
+use parking_lot::Mutex;
 
 /// The source, there since the first directory. It is locked before the readers.
 static SOURCE: Mutex<Option<RecommendedWatcher>> = Mutex::new(None);
@@ -52,15 +50,10 @@ impl Reader {
     }
 }
 
-/// Locks a value that is whole between any two statements, so that a panic elsewhere cannot have torn it.
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Passes an event on to the readers that it concerns.
 fn dispatch(event: Result<Event>) {
     let Ok(event) = event else { return };
-    for reader in lock(&READERS).values() {
+    for reader in READERS.lock().values() {
         let paths: Vec<_> = event
             .paths
             .iter()
@@ -83,7 +76,7 @@ impl Subscription {
             handler: Box::new(handler),
             directories: BTreeMap::new(),
         };
-        lock(&READERS).insert(number, reader);
+        READERS.lock().insert(number, reader);
         Self(number)
     }
 
@@ -93,12 +86,12 @@ impl Subscription {
             io::ErrorKind::NotFound => Error::path_not_found(),
             _ => Error::io(error),
         })?;
-        let mut source = lock(&SOURCE);
+        let mut source = SOURCE.lock();
         let source = match &mut *source {
             Some(source) => source,
             none => none.insert(notify::recommended_watcher(dispatch)?),
         };
-        if let Some(reader) = lock(&READERS).get_mut(&self.0) {
+        if let Some(reader) = READERS.lock().get_mut(&self.0) {
             reader
                 .directories
                 .insert(real.clone(), directory.to_owned());
@@ -113,8 +106,8 @@ impl Subscription {
 
     /// Stops watching the directories of these names, which the source watches on where another reader does.
     fn release(&self, is_released: impl Fn(&Path) -> bool) {
-        let mut source = lock(&SOURCE);
-        let mut readers = lock(&READERS);
+        let mut source = SOURCE.lock();
+        let mut readers = READERS.lock();
         let Some(reader) = readers.get_mut(&self.0) else {
             return;
         };
@@ -138,7 +131,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         self.release(|_| true);
-        lock(&READERS).remove(&self.0);
+        READERS.lock().remove(&self.0);
     }
 }
 

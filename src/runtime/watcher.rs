@@ -6,11 +6,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs, mem,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, SystemTime},
 };
 
 use notify::ErrorKind;
+use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
     time::{Interval, MissedTickBehavior, interval},
@@ -77,13 +78,8 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Locks the changes. They are still whole after a panic: a notice is added in one step.
-    fn changes(&self) -> MutexGuard<'_, Changes> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn add(&self, event: notify::Event) {
-        let mut changes = self.changes();
+        let mut changes = self.changes.lock();
         changes.add(event);
         if *changes != Changes::default() {
             self.woken.notify_one();
@@ -91,7 +87,7 @@ impl Gathered {
     }
 
     fn take(&self) -> Changes {
-        mem::take(&mut *self.changes())
+        mem::take(&mut *self.changes.lock())
     }
 }
 

@@ -8,12 +8,13 @@
 //! Polls are answered from the mailbox, so they cost the loop nothing. A fact is answered once it is in the loop's
 //! queue, as a hook is.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request as HttpRequest, State};
 use axum::http::StatusCode;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tokio::sync::{SemaphorePermit, watch};
 use tokio::time::sleep_until;
@@ -95,8 +96,7 @@ impl Mailbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Orders> {
-        // The orders are whole between any two statements, so a panic elsewhere cannot have torn them.
-        self.0.orders.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.orders.lock()
     }
 
     /// Changes the orders and makes all polls check them again.

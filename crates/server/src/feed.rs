@@ -1,7 +1,8 @@
 //! The feed of events, with one writer, the loop, and any number of readers, one for each open `GET /events`.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use pitstop_core::api::events::{ApiEvent, Ring};
@@ -28,25 +29,20 @@ impl Feed {
         }))
     }
 
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        // The ring is whole between any two statements, so a panic elsewhere cannot have torn it.
-        self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends an event to all listeners. It never waits: a slow listener misses events and is notified of that.
     pub fn publish(&self, event: ApiEvent) {
-        let newest = self.ring().push(event);
+        let newest = self.0.ring.lock().push(event);
         self.0.newest.send_replace(newest);
     }
 
     /// Returns the number of the newest event.
     pub(super) fn newest(&self) -> u64 {
-        self.ring().newest()
+        self.0.ring.lock().newest()
     }
 
     /// Returns the events after number `seen`; `None` if some of them are gone.
     pub(super) fn after(&self, seen: u64, limit: usize) -> Option<Vec<(u64, ApiEvent)>> {
-        self.ring().after(seen, limit)
+        self.0.ring.lock().after(seen, limit)
     }
 
     /// Returns a receiver that is notified of every new number.

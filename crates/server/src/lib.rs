@@ -42,7 +42,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::Router;
@@ -50,6 +50,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use parking_lot::Mutex;
 use rustix::process::{Pid, test_kill_process};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
@@ -238,12 +239,6 @@ impl RequestQueue {
             attachments,
             hooks: Arc::default(),
         }
-    }
-
-    /// Returns the times that hooks have taken so far.
-    fn hooks(&self) -> MutexGuard<'_, HookTimes> {
-        // Figures are whole between any two statements, so a panic elsewhere cannot have torn them.
-        self.hooks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -24,9 +24,10 @@ mod stream;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use axum::Router;
+use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
@@ -107,27 +108,17 @@ impl Gateway {
 
     /// Counts an attempt to pair, or returns false if too many have failed.
     fn admits_pairing(&self, now: Instant) -> bool {
-        let mut pairings = self
-            .0
-            .pairings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        pairings.admits(now)
+        self.0.pairings.lock().admits(now)
     }
 
     /// Takes back what was counted of an attempt that did not fail.
     fn has_paired(&self) {
-        let mut pairings = self
-            .0
-            .pairings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        pairings.take_back();
+        self.0.pairings.lock().take_back();
     }
 
     /// Counts an order of a device, or returns false if it has given too many.
     fn admits_order(&self, device: &Device, now: Instant) -> bool {
-        let mut orders = self.0.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut orders = self.0.orders.lock();
         let devices = self.0.devices.now();
         orders.retain(|id, _| devices.iter().any(|device| device.id() == id));
         let limit = orders.entry(device.id().to_owned());
@@ -138,8 +129,7 @@ impl Gateway {
 
     /// Makes room for a stream of a device; what is returned resolves once the stream has to end for newer ones.
     fn admit_stream(&self, device: &Device) -> oneshot::Receiver<()> {
-        let streams = self.0.streams.lock();
-        let mut streams = streams.unwrap_or_else(PoisonError::into_inner);
+        let mut streams = self.0.streams.lock();
         streams.retain(|_, open| {
             open.retain(|one| !one.is_closed());
             !open.is_empty()

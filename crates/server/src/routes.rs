@@ -181,7 +181,7 @@ async fn held(
 
 /// Counts a hook, and notes the time it took to reach the loop.
 fn count(state: &ServerState, came: Instant, taken: bool) {
-    let mut hooks = state.requests.hooks();
+    let mut hooks = state.requests.hooks.lock();
     if taken {
         hooks.note(u64::try_from(came.elapsed().as_micros()).unwrap_or(u64::MAX));
     } else {
@@ -261,7 +261,7 @@ async fn metrics(State(state): State<ServerState>) -> Answered {
     let Reply::Metrics(report) = call(&state, Request::Metrics).await? else {
         return Err(HttpError::ending());
     };
-    let text = metrics::text(&report, &state.requests.hooks());
+    let text = metrics::text(&report, &state.requests.hooks.lock());
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 

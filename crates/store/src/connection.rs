@@ -10,10 +10,11 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::Notify;
 
 use super::{
@@ -285,15 +286,12 @@ impl Store {
 
 impl Shared {
     fn db(&self) -> Option<Db> {
-        self.db
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.db.read().clone()
     }
 
     /// Locks the waiting writes, for moments only and never across an await.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock()
     }
 
     fn is_unavailable(&self) -> bool {
@@ -427,7 +425,7 @@ impl Shared {
     }
 
     fn set_db(&self, db: Option<Db>) {
-        *self.db.write().unwrap_or_else(PoisonError::into_inner) = db;
+        *self.db.write() = db;
     }
 }
 

@@ -19,12 +19,13 @@ use std::{
     io::{self, Read as _, Write as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
 use rustix::{
     fs::{FlockOperation, OFlags},
     io::Errno,
@@ -532,8 +533,7 @@ impl KnownDevices {
     pub(super) fn now(&self) -> Arc<[Device]> {
         let stamp = fs::symlink_metadata(self.store.directory.join(DEVICES)).ok();
         let stamp = stamp.map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()));
-        // What is known is whole between any two statements.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if stamp.is_none() || known.0 != stamp {
             let devices = self.store.devices().unwrap_or_else(|error| {
                 tracing::warn!(error = clean::chain(&error), "no device counts as paired");

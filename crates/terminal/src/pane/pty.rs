@@ -23,11 +23,12 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use filedescriptor::FileDescriptor;
+use parking_lot::{Condvar, Mutex};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtyPair, PtySize, native_pty_system};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
@@ -184,11 +185,6 @@ impl Life {
     }
 }
 
-/// Locks the mutex even if another thread panicked while it held the lock: the data is valid between statements.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Starts a program on a PTY of its own and of this size, as the leader of a new session.
 ///
 /// Its events go to `messages`, marked with `iteration`. It gets no open files but the terminal.
@@ -329,7 +325,7 @@ impl Pty {
 
     /// Returns the number of bytes that wait for the child.
     pub fn queued_bytes(&self) -> usize {
-        locked(&self.queue.state).bytes
+        self.queue.state.lock().bytes
     }
 
     /// Discards the bytes that wait for a child that does not read, and returns their number.
@@ -365,7 +361,7 @@ impl Pty {
 
     /// Signals the child's whole process group, also the rest of it when the child is dead.
     pub fn signal(&self, signal: Signal) -> Result<(), SignalError> {
-        let life = locked(&self.life);
+        let life = self.life.lock();
         if life.reaped {
             return Err(SignalError::Gone);
         }
@@ -378,7 +374,7 @@ impl Pty {
     /// Lets the child be reaped, which frees its process number: at once if it is dead, else when it dies. From then
     /// on a dead child's group cannot be signalled.
     pub fn release(&self) {
-        let mut life = locked(&self.life);
+        let mut life = self.life.lock();
         life.released = true;
         life.reap_if_done();
     }
@@ -497,7 +493,7 @@ impl Queue {
         mut bytes: Vec<u8>,
         write: impl FnOnce(&[u8]) -> Result<usize, Errno>,
     ) -> Result<(), WriteRefused> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         if state.closed {
             return Err(WriteRefused::Closed);
         }
@@ -524,7 +520,7 @@ impl Queue {
     }
 
     fn cancel(&self) -> usize {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         state.parts.clear();
         state.cancellations += 1;
         std::mem::take(&mut state.bytes)
@@ -532,13 +528,13 @@ impl Queue {
 
     fn close(&self) {
         self.cancel();
-        locked(&self.state).closed = true;
+        self.state.lock().closed = true;
         self.changed.notify_one();
     }
 
     /// Waits for the next part and returns it with the number of cancellations so far; `None` when the queue is closed.
     fn next(&self) -> Option<(Vec<u8>, u64)> {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         loop {
             if state.closed {
                 return None;
@@ -546,16 +542,13 @@ impl Queue {
             if let Some(part) = state.parts.pop_front() {
                 return Some((part, state.cancellations));
             }
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
         }
     }
 
     /// Counts bytes as written; returns false if they were cancelled meanwhile.
     fn written(&self, count: usize, cancellations: u64) -> bool {
-        let mut state = locked(&self.state);
+        let mut state = self.state.lock();
         let current = state.cancellations == cancellations;
         if current {
             state.bytes -= count;
@@ -616,7 +609,7 @@ fn await_end(pid: Pid, life: &Mutex<Life>, sender: &Sender) {
         }
     };
     {
-        let mut life = locked(life);
+        let mut life = life.lock();
         life.exited = true;
         life.reap_if_done();
     }

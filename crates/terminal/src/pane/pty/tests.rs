@@ -201,20 +201,20 @@ fn each_queued_part_is_a_write_of_its_own() {
     let thread = {
         let (queue, writes) = (Arc::clone(&queue), Arc::clone(&writes));
         let record = move |part: &[u8]| {
-            locked(&writes).push(part.to_vec());
+            writes.lock().push(part.to_vec());
             Ok(part.len())
         };
         thread::spawn(move || write_all(record, &queue))
     };
     let deadline = Instant::now() + LIMIT;
-    while locked(&queue.state).bytes > 0 {
+    while queue.state.lock().bytes > 0 {
         assert!(Instant::now() < deadline);
         thread::yield_now();
     }
     queue.close();
     thread.join().unwrap();
     assert_eq!(
-        *locked(&writes),
+        *writes.lock(),
         [b"text".to_vec(), b"\r".to_vec(), b"more".to_vec()]
     );
 }
@@ -222,13 +222,7 @@ fn each_queued_part_is_a_write_of_its_own() {
 #[test]
 fn what_the_terminal_takes_at_once_is_not_queued_and_never_overtakes() {
     let queue = Queue::default();
-    let waiting = || {
-        locked(&queue.state)
-            .parts
-            .iter()
-            .cloned()
-            .collect::<Vec<_>>()
-    };
+    let waiting = || queue.state.lock().parts.iter().cloned().collect::<Vec<_>>();
     queue
         .push(b"key".to_vec(), |bytes| Ok(bytes.len()))
         .unwrap();
@@ -238,7 +232,7 @@ fn what_the_terminal_takes_at_once_is_not_queued_and_never_overtakes() {
     let overtaking = |_: &[u8]| -> Result<usize, Errno> { panic!("something waits before it") };
     queue.push(b"next".to_vec(), overtaking).unwrap();
     assert_eq!(waiting(), [b"ut".to_vec(), b"next".to_vec()]);
-    assert_eq!(locked(&queue.state).bytes, 6);
+    assert_eq!(queue.state.lock().bytes, 6);
 }
 
 #[test]
