@@ -32,7 +32,7 @@ use super::{
     hook, observer,
     out::{self, Failure, Outcome},
 };
-use pitstop_base::clean;
+use pitstop_base::{clean, private_file::read_at_most};
 use pitstop_core::api::wire::{self, CommitBody};
 
 /// The hook's name, as git defines it.
@@ -169,9 +169,7 @@ fn is_ours(path: &Path) -> Result<bool, Failure> {
         return Ok(false);
     }
     let file = fs::File::open(path).map_err(out::cannot("read", path))?;
-    let mut text = Vec::new();
-    let read = file.take(HOOK_LIMIT).read_to_end(&mut text);
-    read.map_err(out::cannot("read", path))?;
+    let text = read_at_most(HOOK_LIMIT, file).map_err(out::cannot("read", path))?;
     Ok(text
         .split(|byte| *byte == b'\n')
         .any(|line| line.starts_with(MARK.as_bytes())))

@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ pub use pitstop_base::clean::chain;
 use pitstop_base::clean::one_line;
 pub use pitstop_base::exit::{FAILED, NONE_RUNS, OK, USAGE};
 pub use pitstop_base::format::{duration, tokens};
-use pitstop_base::{format, redact};
+use pitstop_base::{format, private_file::read_at_most, redact};
 use pitstop_core::api::wire::ErrorBody;
 use pitstop_core::config::{
     error::Style,
@@ -193,9 +193,7 @@ pub fn project() -> Result<PathBuf, Failure> {
 
 /// Reads standard input, at most this many bytes of it.
 pub fn piped(limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_at_most(limit, io::stdin().lock())
 }
 
 /// Returns the heads of a table's columns, which are given with bars between them.

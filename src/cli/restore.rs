@@ -2,7 +2,6 @@
 
 use std::{
     fs::File,
-    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -17,7 +16,7 @@ use super::{
     sessions::is_of_the_demo,
 };
 use crate::runtime::zone;
-use pitstop_base::clock::Zone;
+use pitstop_base::{clock::Zone, private_file::read_at_most};
 use pitstop_core::{
     app::checkpoint::MANUAL,
     config::load::Flags,
@@ -114,18 +113,15 @@ fn start(args: &RestoreArgs, host: &HostArgs, is_demo: bool, checkpoint: Checkpo
 
 /// Reads a checkpoint from a file.
 fn import(file: &Path) -> Result<Checkpoint, Failure> {
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|open| {
-        // One byte over the limit is enough to refuse it.
-        open.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)
-    });
+    // One byte over the limit is enough to refuse it.
+    let read = File::open(file).and_then(|open| read_at_most(MAX_BYTES as u64 + 1, open));
     let refused = |why: &str| {
         out::misused(
             format!("{}: {why}", file.display()),
             "`pitstop save --to FILE` writes one",
         )
     };
-    read.map_err(|error| refused(&error.to_string()))?;
+    let bytes = read.map_err(|error| refused(&error.to_string()))?;
     Checkpoint::from_json(&String::from_utf8_lossy(&bytes))
         .map_err(|error| refused(&out::chain(&error)))
 }

@@ -7,7 +7,7 @@
 
 use std::{
     ffi::OsString,
-    io::{self, Read as _},
+    io,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -19,7 +19,7 @@ use pitstop_agent::{
     self as agent,
     claude::daemon::{self, Worker},
 };
-use pitstop_base::{clean::chain, process};
+use pitstop_base::{clean::chain, private_file::read_at_most, process};
 use pitstop_core::{
     app::{Event, event::ReadEvent},
     lineage::ProcessStamp,
@@ -225,10 +225,7 @@ fn read_roster(config_dir: &Path) -> Result<Vec<Worker>, String> {
     let Some(file) = tail::open_ours(&path).map_err(|error| chain(&error))? else {
         return Ok(Vec::new());
     };
-    let mut bytes = Vec::new();
-    file.take(daemon::ROSTER_CAP)
-        .read_to_end(&mut bytes)
-        .map_err(|error| chain(&error))?;
+    let bytes = read_at_most(daemon::ROSTER_CAP, file).map_err(|error| chain(&error))?;
     Ok(daemon::workers(&bytes))
 }
 

@@ -6,7 +6,6 @@
 
 use std::{
     ffi::OsStr,
-    io::Read as _,
     path::{Component, Path},
     time::{Duration, Instant},
 };
@@ -103,9 +102,7 @@ fn included(project: &Path, name: &str) -> Result<IncludedFile, String> {
         error => error.to_string(),
     })?;
     // A little over the cap, to know whether there is more.
-    let mut bytes = Vec::new();
-    file.take(FILE_CAP as u64 + 1024)
-        .read_to_end(&mut bytes)
+    let bytes = private_file::read_at_most(FILE_CAP as u64 + 1024, file)
         .map_err(|error| error.to_string())?;
     if bytes.contains(&0) {
         return Err("expected a text, found NUL bytes".to_owned());

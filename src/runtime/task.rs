@@ -1,6 +1,8 @@
 //! The task of a run as a file: read at the start and again before each prompt, so that a person steers by editing it.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{fs::File, path::Path};
+
+use pitstop_base::private_file::read_at_most;
 
 /// The longest task, in bytes: it goes into a start prompt, and one argument may have 128 KiB on Linux.
 pub const LIMIT: u64 = 100_000;
@@ -8,9 +10,8 @@ pub const LIMIT: u64 = 100_000;
 /// Reads a task; the error describes in one line what is wrong with it.
 pub fn read(path: &Path) -> Result<String, String> {
     let name = path.display();
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(LIMIT + 1).read_to_end(&mut bytes))
+    let bytes = File::open(path)
+        .and_then(|file| read_at_most(LIMIT + 1, file))
         .map_err(|error| format!("cannot read {name}: {error}"))?;
     if bytes.len() as u64 > LIMIT {
         return Err(format!(

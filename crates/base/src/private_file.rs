@@ -5,7 +5,13 @@
 //! above the last part of a path are followed: [`open_at`] takes the directory as a handle for callers that must not follow
 //! them.
 
-use std::{ffi::OsStr, fs::File, io, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{self, Read},
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+};
 
 use rustix::{
     fd::AsFd,
@@ -41,6 +47,13 @@ impl From<OpenError> for io::Error {
             error => Self::other(error),
         }
     }
+}
+
+/// Reads to the end, but at most so many bytes: what one byte above a limit is read to is too large for it.
+pub fn read_at_most(limit: u64, from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Opens the regular file at `path`. The flags give the access, and whether it is created.

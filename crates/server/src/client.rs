@@ -268,11 +268,7 @@ fn read_private(path: &Path) -> Result<Vec<u8>, ClientError> {
     if metadata.mode() & 0o077 != 0 {
         return Err(bad("it is open to others"));
     }
-    let mut bytes = Vec::new();
-    file.take(FILE_LIMIT)
-        .read_to_end(&mut bytes)
-        .map_err(ClientError::io("read the secrets file"))?;
-    Ok(bytes)
+    private_file::read_at_most(FILE_LIMIT, file).map_err(ClientError::io("read the secrets file"))
 }
 
 fn connect(path: &Path, deadline: Instant) -> Result<UnixStream, ClientError> {

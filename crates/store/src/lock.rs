@@ -6,7 +6,7 @@
 
 use std::{
     fs::File,
-    io::{Read, Seek, SeekFrom, Write},
+    io::{Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -15,7 +15,7 @@ use rustix::{fs::FlockOperation, io::Errno};
 use serde::{Deserialize, Serialize};
 
 use crate::{FilesError, PrivateDir, private_dir::is_at};
-use pitstop_base::process;
+use pitstop_base::{private_file::read_at_most, process};
 use pitstop_core::lineage::{ProcessStamp, RunId, moment};
 
 /// The lock's name in its directory.
@@ -163,10 +163,8 @@ pub fn holder(state: &Path, project_hash: &str) -> Result<Option<Holder>, FilesE
 
 /// Reads the holder from the file; `None` while the file is being written, or if it is nonsense.
 fn read_holder(file: &mut File) -> Option<Holder> {
-    let mut text = Vec::new();
     file.seek(SeekFrom::Start(0)).ok()?;
-    file.take(HOLDER_BYTES).read_to_end(&mut text).ok()?;
-    parse_holder(&text)
+    parse_holder(&read_at_most(HOLDER_BYTES, file).ok()?)
 }
 
 fn parse_holder(text: &[u8]) -> Option<Holder> {

@@ -17,7 +17,7 @@ mod write;
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -30,7 +30,7 @@ use rustix::{
 pub use error::FilesError;
 pub(super) use error::io_error;
 use error::other_owner;
-use pitstop_base::private_file::{self, OpenError};
+use pitstop_base::private_file::{self, OpenError, read_at_most};
 
 /// The name of our directory within a project.
 pub const PROJECT_DIR: &str = ".pitstop";
@@ -184,10 +184,8 @@ impl PrivateDir {
         let Some(file) = absent_is_none(self.open_to_read(name))? else {
             return Ok(None);
         };
-        let mut bytes = Vec::new();
-        file.take(limit as u64 + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| io_error("read", &path, error))?;
+        let bytes =
+            read_at_most(limit as u64 + 1, file).map_err(|error| io_error("read", &path, error))?;
         if bytes.len() > limit {
             return Err(FilesError::TooLarge { path, limit });
         }

@@ -1,7 +1,6 @@
 //! What is read off the loop: git, transcripts, the client's settings and the files of a handoff.
 
 use std::{
-    io::Read as _,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -16,7 +15,7 @@ use pitstop_agent::{
         registered::{RECORD_CAP, session_in},
     },
 };
-use pitstop_base::clean::chain;
+use pitstop_base::{clean::chain, private_file::read_at_most};
 use pitstop_core::{
     api::wire::CommitBody,
     app::{
@@ -192,9 +191,7 @@ impl Shell {
         let plan = Arc::clone(&self.agent);
         self.spawn(async move {
             let read = move || {
-                let file = open_ours(&record).ok()??;
-                let mut bytes = Vec::new();
-                file.take(RECORD_CAP).read_to_end(&mut bytes).ok()?;
+                let bytes = read_at_most(RECORD_CAP, open_ours(&record).ok()??).ok()?;
                 let found = |session| plan.transcript_of(session);
                 session_in(&bytes, &process, plan.config_dir.as_deref()?, found)
             };

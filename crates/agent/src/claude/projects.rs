@@ -6,11 +6,12 @@
 
 use std::{
     fs::{self, File},
-    io::{Read as _, Seek as _, SeekFrom},
+    io::{Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
 use chrono::{DateTime, Utc};
+use pitstop_base::private_file::read_at_most;
 
 /// The longest name that is not cut, in characters.
 const LONGEST: usize = 200;
@@ -88,9 +89,8 @@ pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
     let mut file = File::open(transcript).ok()?;
     let end = file.metadata().ok()?.len().saturating_sub(READ);
     [end, 0].into_iter().find_map(|from| {
-        let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(from)).ok()?;
-        file.by_ref().take(READ).read_to_end(&mut bytes).ok()?;
+        let bytes = read_at_most(READ, &file).ok()?;
         bytes.rsplit(|byte| *byte == b'\n').find_map(|line| {
             let record: serde_json::Value = serde_json::from_slice(line).ok()?;
             let cwd = Path::new(record["cwd"].as_str()?);
@@ -101,9 +101,7 @@ pub fn directory_of(transcript: &Path) -> Option<PathBuf> {
 
 /// Returns the time of the first words in a transcript.
 pub fn began_at(transcript: &Path) -> Option<DateTime<Utc>> {
-    let mut bytes = Vec::new();
-    let file = File::open(transcript).ok()?;
-    file.take(READ).read_to_end(&mut bytes).ok()?;
+    let bytes = read_at_most(READ, File::open(transcript).ok()?).ok()?;
     bytes.split(|byte| *byte == b'\n').find_map(|line| {
         let record: serde_json::Value = serde_json::from_slice(line).ok()?;
         record["timestamp"].as_str()?.parse().ok()

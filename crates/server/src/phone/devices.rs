@@ -16,7 +16,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, Read as _, Write as _},
+    io::{self, Write as _},
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
@@ -433,9 +433,7 @@ impl DeviceStore {
         if let Some(owner) = private_file::other_owner(&file).map_err(&failed)? {
             return Err(failed(io::Error::other(format!("user {owner} owns it"))));
         }
-        let mut bytes = Vec::new();
-        let read = file.take(FILE_LIMIT).read_to_end(&mut bytes);
-        read.map_err(&failed)?;
+        let bytes = private_file::read_at_most(FILE_LIMIT, file).map_err(&failed)?;
         let parsed = serde_json::from_slice(&bytes);
         let parsed = parsed.map_err(|source| DeviceError::Damaged {
             path: path.clone(),
