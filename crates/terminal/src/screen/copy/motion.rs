@@ -58,6 +58,22 @@ fn before(grid: &Grid<Cell>, point: Point) -> Option<(Point, bool)> {
     })
 }
 
+/// Goes on within a line, to the last cell before the first that is not wanted.
+fn follow(
+    grid: &Grid<Cell>,
+    from: Point,
+    step: impl Fn(&Grid<Cell>, Point) -> Option<(Point, bool)>,
+    is_wanted: impl Fn(Point) -> bool,
+) -> Point {
+    let mut point = from;
+    while let Some((next, false)) = step(grid, point)
+        && is_wanted(next)
+    {
+        point = next;
+    }
+    point
+}
+
 /// Returns the beginning of the next word.
 pub(super) fn word_forward(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
     let mut point = from;
@@ -87,13 +103,7 @@ pub(super) fn word_back(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
         point = next;
     }
     let kind = class(grid, point, words);
-    while let Some((next, false)) = before(grid, point) {
-        if class(grid, next, words) != kind {
-            break;
-        }
-        point = next;
-    }
-    point
+    follow(grid, point, before, |next| class(grid, next, words) == kind)
 }
 
 /// Returns the end of this word, or of the next one.
@@ -114,35 +124,19 @@ pub(super) fn word_end(grid: &Grid<Cell>, from: Point, words: Words) -> Point {
         point = next;
     }
     let kind = class(grid, point, words);
-    while let Some((next, false)) = after(grid, point) {
-        if class(grid, next, words) != kind {
-            break;
-        }
-        point = next;
-    }
-    point
+    follow(grid, point, after, |next| class(grid, next, words) == kind)
 }
 
 /// Returns the word around a point as a mouse selects it: its first and its last cell.
 pub(super) fn word_around(grid: &Grid<Cell>, at: Point) -> (Point, Point) {
-    let ends = |point| SEPARATORS.contains(character(grid, point));
-    let (mut first, mut last) = (at, at);
-    if ends(at) {
-        return (first, last);
+    let is_within = |point| !SEPARATORS.contains(character(grid, point));
+    if !is_within(at) {
+        return (at, at);
     }
-    while let Some((next, false)) = before(grid, first) {
-        if ends(next) {
-            break;
-        }
-        first = next;
-    }
-    while let Some((next, false)) = after(grid, last) {
-        if ends(next) {
-            break;
-        }
-        last = next;
-    }
-    (first, last)
+    (
+        follow(grid, at, before, is_within),
+        follow(grid, at, after, is_within),
+    )
 }
 
 /// Returns the first cell of a line.

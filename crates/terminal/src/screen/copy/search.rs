@@ -54,72 +54,44 @@ impl Search {
         from: Point,
         backward: bool,
     ) -> Option<(Found, bool)> {
-        let found = if backward {
-            self.before(grid, from)
-        } else {
-            self.behind(grid, from)
-        };
-        found.map(|found| {
-            let round = if backward {
-                found.0 >= from
-            } else {
-                found.0 <= from
-            };
-            (found, round)
-        })
-    }
-
-    fn behind(&self, grid: &Grid<Cell>, from: Point) -> Option<Found> {
         let start = first_row(grid, from.line);
         let mut line = start;
         let mut text = LineText::default();
         let mut round = false;
         loop {
             let last = text.read(grid, line);
-            let here = !round && line == start;
+            // The line that it begins in is read twice, the second time as a whole.
+            let begins = !round && line == start;
             let mut matches = self.matches(&text);
-            if let Some(found) = matches.find(|found| !here || found.0 > from) {
-                return Some(found);
-            }
-            if round && line == start {
-                return None;
-            }
-            line = last + 1_i32;
-            if line > grid.bottommost_line() {
-                line = grid.topmost_line();
-                round = true;
-                // A text of one line is read twice, the second time from its beginning.
-                if line > start {
-                    return None;
-                }
-            }
-        }
-    }
-
-    fn before(&self, grid: &Grid<Cell>, from: Point) -> Option<Found> {
-        let start = first_row(grid, from.line);
-        let mut line = start;
-        let mut text = LineText::default();
-        let mut round = false;
-        loop {
-            text.read(grid, line);
-            let here = !round && line == start;
-            let matches = self.matches(&text);
-            if let Some(found) = matches.filter(|found| !here || found.0 < from).last() {
-                return Some(found);
-            }
-            if round && line == start {
-                return None;
-            }
-            if line > grid.topmost_line() {
-                line = first_row(grid, line - 1_i32);
+            let found = if backward {
+                matches.filter(|found| !begins || found.0 < from).last()
             } else {
-                line = first_row(grid, grid.bottommost_line());
-                round = true;
-                if line < start {
-                    return None;
-                }
+                matches.find(|found| !begins || found.0 > from)
+            };
+            if let Some(found) = found {
+                let went_round = if backward {
+                    found.0 >= from
+                } else {
+                    found.0 <= from
+                };
+                return Some((found, went_round));
             }
+            if round && line == start {
+                return None;
+            }
+            let (oldest, newest) = (grid.topmost_line(), grid.bottommost_line());
+            line = if backward && line > oldest {
+                first_row(grid, line - 1_i32)
+            } else if !backward && last < newest {
+                last + 1_i32
+            } else {
+                round = true;
+                if backward {
+                    first_row(grid, newest)
+                } else {
+                    oldest
+                }
+            };
         }
     }
 
