@@ -2,6 +2,8 @@
 
 use std::{env, ffi::OsString, path::Path, time::Duration};
 
+use pitstop_base::process;
+use rustix::process::Signal;
 use tokio::process::Child;
 
 /// Returns the arguments of a shell that edits a file.
@@ -37,14 +39,8 @@ fn shell_line(editor: &str) -> String {
 
 /// Hangs up on the editor, which then saves what it can and restores the terminal; kills it if it does not end within the limit.
 pub(super) async fn hang_up(editor: &mut Child, limit: Duration) {
-    let pid = editor
-        .id()
-        .and_then(|pid| i32::try_from(pid).ok())
-        .and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // Not waited for yet: the number is still its own.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::HUP);
-    }
+    // Not waited for yet: the number is still its own.
+    process::send_signal(editor.id(), Signal::HUP);
     if tokio::time::timeout(limit, editor.wait()).await.is_err() {
         let _ = editor.kill().await;
     }

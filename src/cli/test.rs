@@ -23,7 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use rustix::termios::tcgetwinsize;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -35,6 +35,7 @@ use super::{
     observer,
     out::{self, Outcome},
 };
+use pitstop_base::process::send_signal;
 use pitstop_core::api::wire::{TEST_NAMES_LIMIT, TestBody};
 use pitstop_handoff::breakpoint::test_run;
 use pitstop_terminal::pane::pty::{self, PtyEvent};
@@ -208,8 +209,8 @@ async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
     let status = loop {
         tokio::select! {
             ended = child.wait() => break ended?,
-            _ = terminate.recv() => forward_signal(pid, Signal::TERM),
-            _ = hangup.recv() => forward_signal(pid, Signal::HUP),
+            _ = terminate.recv() => send_signal(pid, Signal::TERM),
+            _ = hangup.recv() => send_signal(pid, Signal::HUP),
         }
     };
     let mut printed = Vec::new();
@@ -226,14 +227,6 @@ async fn piped(args: &TestArgs, terminals: [bool; 3]) -> io::Result<Ran> {
         code: code.unwrap_or(out::FAILED),
         printed,
     })
-}
-
-/// Sends a signal that was meant for the command, which is not reaped while it is waited for.
-fn forward_signal(pid: Option<u32>, signal: Signal) {
-    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-    if let Some(pid) = pid {
-        kill_process(pid, signal).ok();
-    }
 }
 
 /// Passes a stream on as it comes and keeps its end. Once the target has no reader, the command's pipe is closed, too.

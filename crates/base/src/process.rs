@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 /// The time between two looks of a wait for a group's end: short against any patience, cheap to do.
@@ -117,6 +117,15 @@ pub fn ignores(signals: &[Signal]) -> Option<bool> {
     let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
     let ignored = |signal: &Signal| mask & (1 << (signal.as_raw() - 1)) != 0;
     Some(signals.iter().any(ignored))
+}
+
+/// Sends a signal to a child that is not reaped yet, so that the number is still its own; `None` stands for one that is.
+pub fn send_signal(pid: Option<u32>, signal: Signal) {
+    let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+    if let Some(pid) = pid {
+        // It may have ended meanwhile, which is all that a signal is for.
+        let _ = kill_process(pid, signal);
+    }
 }
 
 /// Ends the process group led by `leader`, signal by signal, and waits; blocks up to the sum of their patience.

@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
 
 use crate::runtime::Shell;
 use pitstop_agent::claude::limits::words_on_screen;
-use pitstop_base::clean::chain;
+use pitstop_base::{clean::chain, process};
 use pitstop_core::app::{
     Event,
     effect::StopSignal,
@@ -208,12 +208,7 @@ impl Shell {
             StopSignal::Exit => {
                 // Sent to the agent alone: it ends its children itself. The process is not reaped before we
                 // release it, so the number is still its own.
-                let pid = i32::try_from(pty.pid())
-                    .ok()
-                    .and_then(rustix::process::Pid::from_raw);
-                if let Some(pid) = pid {
-                    let _ = rustix::process::kill_process(pid, rustix::process::Signal::INT);
-                }
+                process::send_signal(Some(pty.pid()), pty::Signal::INT);
                 return;
             }
             StopSignal::Hangup => pty::Signal::HUP,
