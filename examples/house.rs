@@ -106,6 +106,7 @@ fn collect(directory: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 fn split(files: Vec<PathBuf>) -> io::Result<(Vec<Source>, usize)> {
     let mut product = Vec::new();
     let mut tests = 0;
+    let unit_tests = pattern(r"(?m)^#\[cfg\((all\()?test\b.*\)\]\n(pub(\(.+\))? )?mod tests \{");
     for path in files {
         let text = fs::read_to_string(&path)?;
         let is_test =
@@ -114,8 +115,9 @@ fn split(files: Vec<PathBuf>) -> io::Result<(Vec<Source>, usize)> {
         let end = if is_test {
             0
         } else {
-            text.find("\n#[cfg(test)]\nmod tests {")
-                .unwrap_or(text.len())
+            unit_tests
+                .find(&text)
+                .map_or(text.len(), |found| found.start())
         };
         tests += code_lines(&text[end..]);
         if !is_test {
