@@ -426,7 +426,8 @@ fn timer(model: &mut Model, id: TimerId) {
         }
         TimerId::Prefix => model.view.hesitated(),
         // A feature that waited for the time alone looks now, and the screen is drawn.
-        TimerId::Quiet | TimerId::Typing | TimerId::LimitOver => {}
+        TimerId::Quiet | TimerId::Typing => {}
+        TimerId::LimitOver => model.outside.limit_looked_at(),
         TimerId::Age => model.emit_all(control::age_timer(model)),
         TimerId::ClientWords => model.session.client.look(&mut model.scratch.effects),
         TimerId::KeepCarried => carried::keep(model, Keep::Now),

@@ -27,6 +27,8 @@ pub use cap::{Cap, Caps, Spent};
 pub use events::RunEvent;
 pub use patience::{Patience, Pause};
 
+use patience::AFTER_RESET;
+
 use crate::lineage::{EndReason, RunEnd};
 use pitstop_agent::Failure;
 use pitstop_base::{clock::At, exit};
@@ -77,12 +79,24 @@ pub struct Plan {
 pub struct Wait {
     /// The reason for the wait, in words.
     pub why: String,
-    /// The end of the wait, by the monotonic clock.
+    /// The end of the wait, by the monotonic clock, unless it waits for a reset.
     pub until: Duration,
-    /// The moment at which the usage limit resets, if that is known.
+    /// The moment at which the usage limit resets, if that is known: the wall clock decides then.
     pub reset: Option<DateTime<Utc>>,
     /// True if the run waits for work of the agent in the background: its next turn ends the wait.
     pub background: bool,
+}
+
+impl Wait {
+    /// Returns the time that is left of the wait.
+    pub fn left(&self, now: At) -> Duration {
+        match self.reset {
+            Some(reset) => (reset + AFTER_RESET - now.wall)
+                .to_std()
+                .unwrap_or_default(),
+            None => self.until.saturating_sub(now.since_start),
+        }
+    }
 }
 
 /// The phase that a run is in.

@@ -23,7 +23,7 @@ const SERVICE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mi
 const LIMIT: (Duration, Duration) = (Duration::from_mins(1), Duration::from_mins(30));
 
 /// Clocks differ: a limit is given this long beyond its reset.
-const AFTER_RESET: Duration = Duration::from_secs(15);
+pub(super) const AFTER_RESET: Duration = Duration::from_secs(15);
 
 /// A reset further away than this is not believed: the longest limit there is lasts a week.
 const LONGEST: TimeDelta = TimeDelta::days(8);

@@ -123,7 +123,7 @@ pub fn report(model: &Model) -> Option<RunReport> {
         Phase::Waiting(wait) => Some(wait),
         _ => None,
     };
-    let waits_ms = waits.map(|wait| wait.until.saturating_sub(model.now.since_start).as_millis());
+    let waits_ms = waits.map(|wait| wait.left(model.now).as_millis());
     let iterations = model.lineage.iterations().iter();
     let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
     Some(RunReport {

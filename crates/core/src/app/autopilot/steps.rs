@@ -11,6 +11,7 @@ use crate::{
     },
     autopilot::{End, Fresh, Pause, Phase, RunEvent, Trip, Verdict, Wait, cap::duration},
 };
+use pitstop_base::clock::look_within;
 
 use super::{Act, Acts, RunInput, run_facts::RunFacts};
 
@@ -219,10 +220,7 @@ impl Run {
         let (due, time) = match &self.pilot.phase {
             Phase::Settling => (Due::Settle, SETTLE),
             Phase::Sent => (Due::SubmitTimeout, SUBMIT_TIMEOUT),
-            Phase::Waiting(wait) => {
-                let left = wait.until.saturating_sub(facts.now.since_start);
-                (Due::WaitOver, left)
-            }
+            Phase::Waiting(wait) => (Due::WaitOver, look_within(wait.left(facts.now))),
             Phase::Working | Phase::Tripped(_) | Phase::Ended(_) => return false,
         };
         self.wait_for(due, time, acts);
@@ -281,7 +279,7 @@ impl Run {
             until: wait.reset,
         });
         self.enter(Phase::Waiting(wait));
-        self.wait_for(Due::WaitOver, time, acts);
+        self.wait_for(Due::WaitOver, look_within(time), acts);
     }
 
     /// Stops or ends the run because a breaker has tripped.
@@ -345,13 +343,13 @@ impl Run {
     /// Returns the timer for the time on the screen and for the cap on the time.
     pub(super) fn clock(&self, facts: &RunFacts) -> Option<Effect> {
         let left = self.pilot.time_left(facts.now);
-        let left = left.map(|left| match left {
+        let left = left.map(look_within).map(|left| match left {
             // The run waits for the end of the turn.
             Duration::ZERO if facts.agent.is_at_work => CLOCK,
             left => left.max(Duration::from_millis(100)),
         });
         let waits = match &self.pilot.phase {
-            Phase::Waiting(wait) => Some(wait.until.saturating_sub(facts.now.since_start)),
+            Phase::Waiting(wait) => Some(wait.left(facts.now)),
             _ => None,
         };
         // The countdown of a wait is shown by the minute, and in the last one by the second.

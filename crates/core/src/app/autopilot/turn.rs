@@ -10,6 +10,7 @@ use crate::{
     },
 };
 use pitstop_agent::Failure;
+use pitstop_base::clock::look_within;
 
 use super::{
     Act, Acts,
@@ -233,8 +234,14 @@ impl Run {
         }
     }
 
-    /// Goes on after a wait.
+    /// Goes on after a wait, once it is over.
     pub(super) fn wait_over(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if let Phase::Waiting(wait) = &self.pilot.phase {
+            let left = wait.left(facts.now);
+            if !left.is_zero() {
+                return self.wait_for(Due::WaitOver, look_within(left), acts);
+            }
+        }
         self.give_up_background(facts.agent.background.ids());
         self.enter(Phase::Settling);
         if facts.agent.state == AgentState::Exited {

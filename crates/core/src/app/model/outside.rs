@@ -11,6 +11,7 @@ use crate::{
     },
     lineage::EndReason,
 };
+use pitstop_base::clock::look_within;
 
 use super::{counters::Counters, needs::Need};
 
@@ -117,6 +118,11 @@ impl Outside {
     ) -> Option<Effect> {
         let is_new = self.limit_awaited.replace(reset) != Some(reset);
         let left = (reset - now).to_std().ok().filter(|_| is_new)?;
-        Some(Effect::SetTimer(TimerId::LimitOver, left))
+        Some(Effect::SetTimer(TimerId::LimitOver, look_within(left)))
+    }
+
+    /// Notes that the timer for the end of a usage limit has fired: if that is still to come, it is awaited again.
+    pub(in crate::app) const fn limit_looked_at(&mut self) {
+        self.limit_awaited = None;
     }
 }

@@ -363,6 +363,41 @@ fn a_usage_limit_is_waited_for_by_the_status_line_and_gone_on_from_once() {
 }
 
 #[test]
+fn a_usage_limit_is_over_by_the_wall_clock_whatever_the_machine_does_meanwhile() {
+    // The machine sleeps for this long, in seconds, and the clock is set by that; how long the run waits then while it is awake.
+    for (asleep, set, left) in [
+        (0, 0, 30 * 60),
+        (25 * 60, 0, 5 * 60),
+        (10 * 60 * 60, 0, 0),
+        (0, 20 * 60, 10 * 60),
+        (0, -20 * 60, 50 * 60),
+    ] {
+        for attended in [true, false] {
+            let caps = Caps::default();
+            let mut bench = run(Plan {
+                attended,
+                caps,
+                ..plan()
+            });
+            let reset = bench.at().wall + Duration::from_mins(30);
+            bench.model.session.agent.limit_reset = Some(reset);
+            let mut timers = Vec::new();
+            let effects = bench.failed(Failure::UsageLimit, "limit reached");
+            keep_timers(bench.since_start, &effects, &mut timers);
+            bench.asleep += Duration::from_secs(asleep);
+            bench.clock_set += set;
+            let mut effects = Vec::new();
+            if left > 0 {
+                effects.extend(bench.pass(Duration::from_secs(left - 1), &mut timers));
+            }
+            assert_eq!(pastes(&effects).len(), 0, "{asleep} {set}: too early");
+            let effects = bench.pass(Duration::from_secs(50), &mut timers);
+            assert_eq!(pastes(&effects).len(), 1, "{asleep} {set}: too late");
+        }
+    }
+}
+
+#[test]
 fn a_turn_that_fails_is_tried_again_after_a_while() {
     let mut bench = run(plan());
     let mut timers = Vec::new();

@@ -88,9 +88,17 @@ fn a_usage_limit_calls_when_it_is_reached_and_when_it_is_over() {
     }));
     assert_eq!(calls(&effects), (vec![NeedKind::Limit], vec![]));
     assert_eq!(bench.model.outside.needs()[0].why, "limit reached");
-    let timer = Effect::SetTimer(TimerId::LimitOver, Duration::from_secs(600));
-    assert!(effects.contains(&timer), "{effects:?}");
-    bench.wait(Duration::from_secs(600));
+    let awaited = |effects: &[Effect]| {
+        let mut effects = effects.iter();
+        effects.any(|one| matches!(one, Effect::SetTimer(TimerId::LimitOver, _)))
+    };
+    assert!(awaited(&effects), "{effects:?}");
+    bench.wait(Duration::from_secs(30));
+    let effects = bench.send(Event::TimerFired(TimerId::LimitOver));
+    assert!(awaited(&effects), "it is not over: {effects:?}");
+    // The machine sleeps meanwhile.
+    bench.wait(Duration::from_secs(30));
+    bench.asleep += Duration::from_secs(540);
     let effects = bench.send(Event::TimerFired(TimerId::LimitOver));
     assert_eq!(
         calls(&effects),
