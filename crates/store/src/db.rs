@@ -10,6 +10,7 @@
 )]
 
 use std::{
+    collections::BTreeSet,
     fs::File,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
@@ -18,8 +19,8 @@ use std::{
 use chrono::{DateTime, Utc};
 use rustix::{fs::FlockOperation, io::Errno};
 use sqlx::{
-    Column, ConnectOptions, Decode, Row, SqlitePool, Type, TypeInfo, ValueRef,
-    pool::PoolOptions,
+    Column, ConnectOptions, Decode, Row, Sqlite, SqlitePool, Type, TypeInfo, ValueRef,
+    pool::{PoolConnection, PoolOptions},
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous},
 };
 #[cfg(feature = "postgres")]
@@ -248,7 +249,7 @@ impl Db {
     }
 
     /// Opens the file at `path` only to read it, where nothing can be written: as it is, without the lock of an opening. Returns
-    /// `None` where it cannot be read, or is of an older schema.
+    /// `None` where it cannot be read, or is of a newer schema.
     pub(super) async fn read_sqlite(path: &Path, busy: Duration) -> Option<OpenedDb> {
         let dir = PrivateDir::find_path(path.parent()?).ok()??;
         dir.open_to_read(path.file_name()?.to_str()?).ok()?;
@@ -258,18 +259,22 @@ impl Db {
             let options = SqliteConnectOptions::new()
                 .filename(path)
                 .read_only(true)
+                .pragma("temp_store", "memory")
                 .immutable(immutable)
                 .busy_timeout(busy)
                 .disable_statement_logging();
             let pool = PoolOptions::new()
                 .max_connections(1)
-                .acquire_timeout(busy + BRIEF);
+                .acquire_timeout(busy + BRIEF)
+                .idle_timeout(None)
+                .max_lifetime(None);
             let Ok(pool) = pool.connect_with(options).await else {
                 continue;
             };
             let file = file.clone();
+            let known = read_as_known(&pool).await;
             let db = Self::Sqlite { pool, busy, file };
-            if matches!(db.version().await, Ok(SCHEMA)) {
+            if known.is_ok() {
                 return Some(OpenedDb {
                     db,
                     set_aside: None,
@@ -549,6 +554,7 @@ impl Db {
 
 const CREATE_VERSIONS: &str = "CREATE TABLE IF NOT EXISTS pitstop_schema \
     (version BIGINT NOT NULL PRIMARY KEY, applied_at TEXT NOT NULL)";
+const CHANGE_TABLE: &str = "ALTER TABLE ";
 const READ_VERSION: &str = "SELECT MAX(version) FROM pitstop_schema";
 const WRITE_VERSION: &str = "INSERT INTO pitstop_schema (version, applied_at) VALUES ($1, $2)";
 
@@ -561,6 +567,35 @@ fn missing_steps(found: Option<i64>) -> Result<impl Iterator<Item = (i64, &'stat
     Ok(MIGRATIONS
         .into_iter()
         .filter(move |(version, _)| *version > found))
+}
+
+/// Brings what a connection that can only read shows of an older schema to the one that we know: with copies of the tables that have
+/// changed since, and with those that are new, in the connection's own memory. They hide those of the file.
+async fn read_as_known(pool: &SqlitePool) -> Result<(), DbError> {
+    let found: i64 = sqlx::query_scalar(READ_VERSION).fetch_one(pool).await?;
+    let mut connection = pool.acquire().await?;
+    let mut copied = BTreeSet::new();
+    for (_, sql) in missing_steps(Some(found))? {
+        for (at, changes) in sql.match_indices(CHANGE_TABLE) {
+            let table = sql[at + changes.len()..].split(' ').next();
+            let table = table.unwrap_or_default();
+            if copied.insert(table) {
+                let copy = format!("CREATE TEMP TABLE {table} AS SELECT * FROM main.{table}");
+                execute_step(&mut connection, copy).await?;
+            }
+        }
+        let sql = sql.replace("CREATE TABLE", "CREATE TEMP TABLE");
+        execute_step(&mut connection, sql).await?;
+    }
+    Ok(())
+}
+
+async fn execute_step(
+    connection: &mut PoolConnection<Sqlite>,
+    sql: String,
+) -> Result<(), sqlx::Error> {
+    let step = sqlx::raw_sql(sqlx::AssertSqlSafe(sql));
+    step.execute(&mut **connection).await.map(drop)
 }
 
 /// Reads a server's address, without repeating it (it may hold a password) when it is wrong.
@@ -716,6 +751,46 @@ mod tests {
         for code in ["1", "787", "1555", "23505", "42P01", "", "x", "héé"] {
             let error = kind_of_code(code)(String::new());
             assert!(matches!(error, DbError::Refused(_)), "{code}: {error:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_database_of_an_older_schema_is_read_where_it_cannot_be_brought_to_ours() {
+        for found in 1..SCHEMA {
+            let place = tempfile::tempdir().unwrap();
+            let dir = PrivateDir::open_path(&place.path().join("own")).unwrap();
+            make_private(&dir, "old.db").unwrap();
+            let path = dir.path().join("old.db");
+            let options = SqliteConnectOptions::new().filename(&path);
+            let pool = SqlitePool::connect_with(options).await.unwrap();
+            let steps = MIGRATIONS.into_iter().take_while(|(one, _)| *one <= found);
+            for (version, sql) in [(0, CREATE_VERSIONS)].into_iter().chain(steps) {
+                sqlx::raw_sql(sql).execute(&pool).await.unwrap();
+                let write = sqlx::query(WRITE_VERSION).bind(version).bind("");
+                write.execute(&pool).await.unwrap();
+            }
+            let rows = "INSERT INTO runs VALUES ('r', 'h', '/p', 'host', 1, '', 'claude', '0', NULL, '', NULL, NULL); \
+                INSERT INTO iterations (run_id, iteration, session_id, started_at, tokens_input, tokens_output) \
+                VALUES ('r', 1, 's', '', 3, 4)";
+            sqlx::raw_sql(rows).execute(&pool).await.unwrap();
+            pool.close().await;
+            let before = std::fs::read(&path).unwrap();
+            let read = Db::read_sqlite(&path, Duration::from_secs(5)).await;
+            let db = read.expect("it is read").db;
+            for (sql, rows) in [
+                (
+                    "SELECT compactions, summary_made, turns, signal, in_turn, duration_ms FROM iterations \
+                     WHERE run_id = (SELECT run_id FROM runs) AND tokens_output = 4",
+                    1,
+                ),
+                ("SELECT run_id, state FROM carried", 0),
+            ] {
+                let binds = Vec::new();
+                let found = db.query(Statement { sql, binds }).await.unwrap();
+                assert_eq!(found.len(), rows, "{sql}");
+            }
+            db.close().await;
+            assert_eq!(std::fs::read(&path).unwrap(), before, "{found}");
         }
     }
 
