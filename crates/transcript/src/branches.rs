@@ -8,8 +8,9 @@
 //!
 //! A file only grows, so a prompt that is later in the file than the parent of the newest one is not among its ancestors, and is
 //! taken back. Only prompts show this, because the results of parallel calls are beside the chain, too; and only once they are
-//! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. A rewind to
-//! before the first prompt leaves no trace: the client makes the next one continue from the last record (2.1.330 to 2.1.332).
+//! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. Behind the first
+//! prompt after a rewind 2.1.332 writes that the end of the conversation is not the last one: then its answer need not be awaited, and one
+//! without a parent takes back all before it. A session that is resumed goes on from that prompt, too.
 //!
 //! The client's own side, where it speaks, says at once which prompt it has put back into the prompt box, and how many are left.
 
@@ -51,6 +52,8 @@ pub struct Branches {
     summaries: Vec<u64>,
     /// The newest prompt, if it may have taken back all from an earlier one on: its line, and the earlier one's place in `prompts`.
     unanswered: Option<(u64, usize)>,
+    /// The line of the newest prompt, if it is unanswered and has no parent although there are prompts before it.
+    rootless: Option<u64>,
     taken_back: VecDeque<Range<u64>>,
     rewound: Option<(u64, String)>,
 }
@@ -123,7 +126,13 @@ impl Branches {
             self.summaries.push(line);
         } else if record["type"] == "assistant" {
             self.note_answer(record["parentUuid"].as_str());
+        } else if is_rewind_mark(record) {
+            let whole = self.rootless.take().map(|line| (line, 0));
+            if let Some((line, first)) = self.unanswered.take().or(whole) {
+                self.take_back_lines(first, line);
+            }
         } else if let Some((name, parent)) = prompt_names(record) {
+            self.rootless = (parent.is_none() && !self.prompts.is_empty()).then_some(line);
             let from = parent.and_then(|parent| self.line_of(parent));
             let first = from.and_then(|from| self.prompts.iter().position(|one| one.line > from));
             let goes_on = |(line, _): &(u64, usize)| from.is_some_and(|from| from >= *line);
@@ -141,9 +150,9 @@ impl Branches {
         }
     }
 
-    /// Reports whether the next answer must be taken, whatever it contains.
+    /// Reports whether the next answer, or the client's word on a rewind, must be taken, whatever it contains.
     pub(super) const fn awaits_answer(&self) -> bool {
-        self.unanswered.is_some()
+        self.unanswered.is_some() || self.rootless.is_some()
     }
 
     fn line_of(&self, name: &str) -> Option<u64> {
@@ -153,6 +162,7 @@ impl Branches {
     /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, the
     /// lines between the earlier prompt and it are taken back.
     fn note_answer(&mut self, parent: Option<&str>) {
+        self.rootless = None;
         let Some((line, first)) = self.unanswered.take() else {
             return;
         };
@@ -244,6 +254,13 @@ fn prompt_names(record: &Value) -> Option<(&str, Option<&str>)> {
     }
 }
 
+/// Reports whether the client writes that the conversation does not go on from the end that it named last.
+fn is_rewind_mark(record: &Value) -> bool {
+    let is_none = |name: &str| name.chars().all(|c| matches!(c, '0' | '-'));
+    let is_mark = record["type"] == "last-prompt" && record["explicit"] == true;
+    is_mark && record["leafUuid"].as_str().is_some_and(is_none)
+}
+
 /// Returns the text of a prompt that is nothing else.
 fn text_of(record: &Value) -> Option<&str> {
     match &record["message"]["content"] {
@@ -259,8 +276,12 @@ mod tests {
 
     use super::*;
 
-    /// Makes a line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` a text of the client; `-` no parent.
+    /// Makes a line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` a text of the client; `-` no parent. `z<-` is the
+    /// client's word on a rewind.
     fn line(text: &str) -> Value {
+        if text == "z<-" {
+            return json!({"type": "last-prompt", "explicit": true, "leafUuid": "00000000-0000-0000-0000-000000000000"});
+        }
         let (name, parent) = text.split_once('<').unwrap();
         let parent = if parent == "-" {
             Value::Null
@@ -347,6 +368,17 @@ mod tests {
             ),
             // It is not answered yet.
             ("u1<- a1<u1 u2<a1 a2<u2 u3<a1", "u1 a1 u2 a2 u3", ""),
+            // The client says that there was a rewind.
+            ("u1<- a1<u1 u2<a1 a2<u2 u3<a1 z<-", "u1 a1 u3 z", "u2"),
+            ("u1<- a1<u1 u2<a1 a2<u2 u3<- z<-", "u3 z", "u1"),
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 z<- a3<u3",
+                "u1 a1 u3 z a3",
+                "u2",
+            ),
+            ("u1<- a1<u1 u2<a1 a2<u2 u3<a2 z<-", "u1 a1 u2 a2 u3 z", ""),
+            ("u1<- a1<u1 u2<- a2<u2 z<-", "u1 a1 u2 a2 z", ""),
+            ("u1<- z<- a1<u1", "u1 z a1", ""),
         ] {
             assert_eq!(
                 read(text),

@@ -199,7 +199,8 @@ impl Digest {
         let marks: [&[u8]; 3] = [b"\"user\"", b"\"assistant\"", b"\"queued_command\""];
         let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
-        let branch = self.branches.awaits_answer() && has(b"\"assistant\"")
+        let branch = self.branches.awaits_answer()
+            && (has(b"\"assistant\"") || has(b"\"last-prompt\""))
             || short && has(b"\"compact_boundary\"");
         let before = self.commands.log().total();
         if commands || calls || work || human || branch {
@@ -523,6 +524,16 @@ mod tests {
         assert_eq!(digest.branches().take_rewound().as_deref(), Some("u2"));
         digest.begin_again();
         assert_eq!(digest.take_said(), ["first", "last"]);
+        // The client's word on a rewind counts before the first answer behind it.
+        let prompt = json!({"parentUuid": "a1", "type": "user", "uuid": "u4", "message": {"content": "four"}});
+        let mark = json!({"type": "last-prompt", "explicit": true, "leafUuid": "00000000-0000-0000-0000-000000000000"});
+        for _ in 0..6 {
+            digest.take_line(b"{}", NEW);
+        }
+        for line in [prompt, mark] {
+            digest.take_line(line.to_string().as_bytes(), NEW);
+        }
+        assert_eq!(digest.branches().take_rewound().as_deref(), Some("u3"));
     }
 
     #[test]
