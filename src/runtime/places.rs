@@ -32,7 +32,11 @@ use pitstop_core::{
 use pitstop_server::{
     ApiError, Keys, Listening, RequestQueue, Secrets, SocketFile, bind_control_socket, serve,
 };
-use pitstop_store::{PrivateDir, agent_registry, lock::Lock, run_dir::KeptRunDir};
+use pitstop_store::{
+    PrivateDir, agent_registry,
+    lock::{Lock, LockError},
+    run_dir::KeptRunDir,
+};
 
 use super::notices::Notices;
 
@@ -212,6 +216,11 @@ impl Places {
             Ok(true) => {
                 looked.made.lock = true;
                 self.begin_registry();
+            }
+            // Its places are those of the other one, whose tokens are not to be overwritten.
+            Err(error @ LockError::Held(_)) => {
+                looked.missing.push(chain(&error));
+                return looked;
             }
             Err(error) => looked.missing.push(chain(&error)),
         }

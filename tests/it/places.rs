@@ -11,7 +11,7 @@ use std::{
 use pitstop_base::process;
 use pitstop_core::lineage::Project;
 use pitstop_store::{HistoryOf, RunHistory, Store, StoreOptions, StoreTarget};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use crate::attach::call;
@@ -327,6 +327,23 @@ fn what_is_removed_of_the_project_s_own_files_is_made_again() {
     drop(supervisor);
     let cast = fs::read_to_string(recording).expect("a recording");
     assert!(cast.contains("Understood."), "what was drawn is in it");
+}
+
+#[test]
+fn a_supervisor_whose_project_another_has_taken_leaves_its_places_alone() {
+    let first = demo().start();
+    first.wait_for_state("idle", SOON);
+    let (launch, pid) = (first.launch.clone(), first.pid());
+    // It sees nothing while its state directory is removed and made again by another one.
+    rustix::process::kill_process(pid, Signal::STOP).expect("stopped");
+    remove(&launch.the_home().path("state/pitstop"));
+    let second = launch.start();
+    second.wait_for_state("idle", SOON);
+    rustix::process::kill_process(pid, Signal::CONT).expect("continued");
+    first.terminal.wait_for_text("files are gone", SOON);
+    a_turn(&second, 1);
+    let log = second.log();
+    assert!(!log.contains("was removed: made again"), "{log}");
 }
 
 #[test]
