@@ -37,6 +37,8 @@ pub enum PromptBox {
     /// It is not on the screen: something else has its place, or nothing is drawn yet.
     #[default]
     Absent,
+    /// A dialog or a list has its place: the first line of that.
+    Dialog(String),
     /// It is there and holds no text. A suggestion of the client is no text.
     Empty,
     /// It holds a text that was not submitted.
@@ -173,6 +175,13 @@ impl PromptBox {
     /// Reads the box off the rows of a screen, from top to bottom; `cursor` is the cursor's column and row, in cells from 0. If there
     /// is a box, the cursor is in it, hidden or not; a thing that only looks like a box is elsewhere.
     pub fn read(rows: &[Row], cursor: (u16, u16)) -> Self {
+        match (Self::read_box(rows, cursor), dialog_title(rows, cursor)) {
+            (Self::Absent, Some(title)) => Self::Dialog(title),
+            (seen, _) => seen,
+        }
+    }
+
+    fn read_box(rows: &[Row], cursor: (u16, u16)) -> Self {
         let (column, row) = (usize::from(cursor.0), usize::from(cursor.1));
         if row >= rows.len() {
             return Self::Absent;
@@ -231,7 +240,7 @@ impl PromptBox {
 
     /// Reports whether it is on the screen.
     pub const fn is_present(&self) -> bool {
-        !matches!(self, Self::Absent)
+        matches!(self, Self::Empty | Self::Holds(_))
     }
 
     /// Reports whether it takes a line for the shell. A mod is given the line without the mark that shows this (measured with 2.1.332).
@@ -274,6 +283,19 @@ impl PromptBox {
             || (draft.whole
                 && comparable_letters(text).starts_with(&comparable_letters(&draft.rows.concat())))
     }
+}
+
+/// Returns the first line of the dialog whose selected answer has the cursor on its mark (measured with 2.1.332: the key, trust, bypass,
+/// servers, imports and settings at the start, and every permission).
+fn dialog_title(rows: &[Row], cursor: (u16, u16)) -> Option<String> {
+    let (above, selected) = rows.split_at_checked(usize::from(cursor.1))?;
+    let selected = &selected.first()?.text;
+    let answer = selected.trim_start();
+    let is_marked = selected.len() - answer.len() == usize::from(cursor.0);
+    let is_answer = answer.strip_prefix(MARKS[0])?.starts_with(' ') && is_marked;
+    let mut dialog = above.rsplit(|row| is_rule(&row.text)).next()?.iter();
+    let title = dialog.find(|row| !row.text.trim().is_empty())?;
+    is_answer.then(|| title.text.trim().to_owned())
 }
 
 /// Splits a shortened text into the part before the mark, the number of lines that the mark replaces, and the part behind it. At
@@ -407,10 +429,30 @@ mod tests {
         let permission = format!(
             "❯ touch it\n\n● Bash(touch x)\n  ⎿  Waiting…\n\n{RULE}\n Bash command\n\n   touch x\n\n Do you want to proceed?\n ❯ 1. Yes\n   2. No\n\n Esc to cancel"
         );
-        assert_eq!(read(&permission, (1, 11)), PromptBox::Absent);
+        let titled = |title: &str| PromptBox::Dialog(title.to_owned());
+        assert_eq!(read(&permission, (1, 11)), titled("Bash command"));
+        assert_eq!(
+            read(&permission, (0, 0)),
+            PromptBox::Absent,
+            "a prompt of the past"
+        );
         // The same holds if all rows above its rule are indented.
         let indented = format!("  ⎿  Waiting…\n\n{RULE}\n Bash command\n ❯ 1. Yes");
-        assert_eq!(read(&indented, (1, 4)), PromptBox::Absent);
+        assert_eq!(read(&indented, (1, 4)), titled("Bash command"));
+        for (dialog, at) in [
+            (
+                "  Detected a custom API key in your environment\n\n  Do you want to use this API key?\n\n    Yes\n  ❯ No (recommended)\n",
+                (2, 6),
+            ),
+            (" Accessing workspace:\n\n /p\n ❯ No, exit\n   Yes", (1, 4)),
+            (
+                "  2 new MCP servers found\n  ❯ [✔] one\n    [✔] two",
+                (2, 2),
+            ),
+        ] {
+            let title = dialog.lines().next().unwrap().trim();
+            assert_eq!(read(&format!("{RULE}\n{dialog}"), at), titled(title));
+        }
         let ruled = format!("{RULE}\n ❯ 1. Yes\n{RULE}\n Enter to confirm");
         assert_eq!(read(&ruled, (1, 1)), PromptBox::Absent);
         let selected = format!("{RULE}\n❯ 1. Yes\n{RULE}\n Enter to confirm");

@@ -354,12 +354,12 @@ pub(in crate::app) fn in_box(model: &Model) -> Unsent {
     }
     match &model.session.agent.prompt_box {
         PromptBox::Holds(_) => Unsent::Unreadable,
-        PromptBox::Absent
+        PromptBox::Absent | PromptBox::Dialog(_)
             if model.session.agent.draft && model.session.agent.state != AgentState::Exited =>
         {
             Unsent::Unreadable
         }
-        PromptBox::Absent | PromptBox::Empty => Unsent::Nothing,
+        PromptBox::Absent | PromptBox::Dialog(_) | PromptBox::Empty => Unsent::Nothing,
     }
 }
 

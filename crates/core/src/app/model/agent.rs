@@ -171,7 +171,9 @@ impl AgentView {
     /// Returns what keeps a text from being typed into the prompt box now.
     pub(in crate::app) const fn text_refusal(&self) -> Option<&'static str> {
         match self.prompt_box {
-            PromptBox::Absent => Some("the agent's prompt box is not on the screen"),
+            PromptBox::Absent | PromptBox::Dialog(_) => {
+                Some("the agent's prompt box is not on the screen")
+            }
             PromptBox::Holds(_) => {
                 Some("the agent's prompt box holds a text that was not submitted")
             }
@@ -187,7 +189,7 @@ impl AgentView {
         match self.prompt_box {
             PromptBox::Empty => false,
             PromptBox::Holds(_) => true,
-            PromptBox::Absent => self.draft,
+            PromptBox::Absent | PromptBox::Dialog(_) => self.draft,
         }
     }
 }

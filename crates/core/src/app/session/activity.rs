@@ -208,11 +208,44 @@ impl Session {
         self.look_in(DRAWN_WITHIN, effects);
     }
 
-    /// Handles a key of the human's that may answer a question. Where the prompt box is known, the screen shows the result.
+    /// Handles a key of the human's that may answer a question. Where the prompt box or the dialog is known, the screen shows the result.
     pub(in crate::app) fn answered_by_key(&mut self, effects: &mut Vec<Effect>) {
-        let activity = &self.agent.activity;
-        if !activity.box_seen && activity.question.is_some() {
+        let AgentView {
+            activity,
+            prompt_box,
+            ..
+        } = &self.agent;
+        let is_shown = activity.box_seen || matches!(prompt_box, PromptBox::Dialog(_));
+        if !is_shown && activity.question.is_some() {
             self.close_question(effects);
+        }
+    }
+
+    /// Judges what the pane of an agent shows that starts: a dialog that asks, or nothing. One may come behind another, and no hook
+    /// reports them: the client has begun no session yet.
+    pub(in crate::app) fn judge_start(&mut self, now: At, effects: &mut Vec<Effect>) {
+        let AgentView {
+            activity,
+            prompt_box,
+            state,
+            ..
+        } = &mut self.agent;
+        let starts = matches!(state, AgentState::Starting | AgentState::Dialog);
+        if !starts || activity.box_seen || activity.turn {
+            return;
+        }
+        let asked = activity.question.as_ref().map(|one| &one.about);
+        match prompt_box {
+            PromptBox::Dialog(title) if asked != Some(title) => {
+                activity.question = None;
+                let title = title.clone();
+                self.asked(title, now, effects);
+            }
+            PromptBox::Absent if asked.is_some() => {
+                activity.question = None;
+                self.agent.set_state(AgentState::Starting);
+            }
+            _ => {}
         }
     }
 
@@ -246,7 +279,8 @@ impl Session {
     pub(in crate::app) fn box_seen(&mut self, prompt_box: PromptBox) -> Option<Duration> {
         let agent = &mut self.agent;
         let is_present = prompt_box.is_present();
-        let was_present = std::mem::replace(&mut agent.prompt_box, prompt_box).is_present();
+        let before = std::mem::replace(&mut agent.prompt_box, prompt_box);
+        let was_present = before.is_present();
         let activity = &mut agent.activity;
         activity.box_seen |= is_present;
         activity.dialog_seen &= !is_present;
@@ -255,7 +289,8 @@ impl Session {
         }
         let is_answered = activity.question.is_some() && is_present;
         let after = if is_answered { ANSWERED } else { STANDS };
-        (is_present != was_present).then_some(after)
+        let starts = !activity.box_seen && !activity.turn && before != agent.prompt_box;
+        (is_present != was_present || starts).then_some(after)
     }
 
     /// Judges the prompt box, which has come or gone, and looks at the signs after this time.

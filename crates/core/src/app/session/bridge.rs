@@ -289,7 +289,7 @@ impl Session {
         match &mut agent.bridge.link {
             _ if is_over => {}
             // A dialog at the start, such as the one for trust, comes before everything else.
-            Link::Awaited if agent.state == AgentState::Starting => {
+            Link::Awaited if matches!(agent.state, AgentState::Starting | AgentState::Dialog) => {
                 return (again(START_LIMIT).into(), false);
             }
             link @ Link::Awaited => {

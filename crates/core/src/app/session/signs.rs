@@ -37,6 +37,7 @@ impl Session {
         if epoch != self.calm_epoch || self.agent.state == AgentState::Exited {
             return None;
         }
+        self.judge_start(now, effects);
         if self.agent.activity.question.is_some() {
             self.judge_question(now, effects);
             return None;

@@ -375,8 +375,8 @@ fn a_usage_limit_is_over_by_the_wall_clock_whatever_the_machine_does_meanwhile()
         for attended in [true, false] {
             let caps = Caps::default();
             let mut bench = run(Plan {
-                attended,
                 caps,
+                attended,
                 ..plan()
             });
             let reset = bench.at().wall + Duration::from_mins(30);
@@ -957,6 +957,34 @@ fn an_agent_that_shows_no_life_could_not_run() {
     );
     bench.pass(Duration::from_secs(61), &mut timers);
     assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(5));
+}
+
+#[test]
+fn a_headless_run_names_the_dialog_at_the_start_of_its_agent_and_ends() {
+    let mut bench = Bench::bare(Config::default());
+    super::super::iteration::begin(&mut bench.model, false, None, None);
+    bench.spawned(NEW);
+    let plan = Plan {
+        attended: false,
+        ..plan()
+    };
+    autopilot::begin(
+        &mut bench.model,
+        plan,
+        false,
+        Some(Vec::new()),
+        Duration::ZERO,
+    );
+    bench.prompt_box(PromptBox::Dialog("Do you trust it?".to_owned()));
+    let mut timers = Vec::new();
+    let mut effects = bench.stands();
+    keep_timers(bench.since_start, &effects, &mut timers);
+    effects.extend(bench.pass(Duration::from_secs(31), &mut timers));
+    let needed = |event: &&RunEvent| matches!(event, RunEvent::PersonNeeded { why } if why == "The agent asks you: Do you trust it?");
+    assert!(run_events(&effects).iter().any(needed), "{effects:?}");
+    let tripped = |event: &&RunEvent| matches!(event, RunEvent::Tripped { breaker, evidence } if breaker == "dialog" && evidence.contains("Do you trust it?"));
+    assert!(run_events(&effects).iter().any(tripped), "{effects:?}");
+    assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(4));
 }
 
 #[test]

@@ -46,6 +46,35 @@ fn a_question_is_called_once_and_taken_back_and_the_next_is_another() {
 }
 
 #[test]
+fn dialogs_at_the_start_call_a_person_one_after_another() {
+    let mut bench = Bench::bare(Config::default());
+    super::super::iteration::begin(&mut bench.model, false, None, None);
+    bench.spawned(NEW);
+    bench.prompt_box(PromptBox::Dialog("Do you trust it?".to_owned()));
+    assert_eq!(bench.state(), AgentState::Starting, "it must stand");
+    let effects = bench.stands();
+    assert_eq!(calls(&effects), (vec![NeedKind::Question], vec![]));
+    assert_eq!(bench.state(), AgentState::Dialog);
+    assert_eq!(bench.model.outside.needs()[0].why, "Do you trust it?");
+    // A key that only moves the mark answers nothing.
+    bench.press(KeyCode::Down);
+    assert_eq!(bench.state(), AgentState::Dialog);
+    bench.prompt_box(PromptBox::Dialog("2 servers found".to_owned()));
+    let effects = bench.stands();
+    let another = (vec![NeedKind::Question], vec![NeedKind::Question]);
+    assert_eq!(calls(&effects), another);
+    assert_eq!(bench.model.outside.needs()[0].why, "2 servers found");
+    // It is answered, and the client goes on with its start.
+    bench.prompt_box(PromptBox::Absent);
+    let effects = bench.stands();
+    assert_eq!(calls(&effects), (vec![], vec![NeedKind::Question]));
+    assert_eq!(bench.state(), AgentState::Starting);
+    bench.started(OLD);
+    bench.ready();
+    assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
 fn a_reboot_waits_once_for_each_level_and_one_of_a_person_calls_nobody() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
