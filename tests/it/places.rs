@@ -344,6 +344,13 @@ fn a_supervisor_whose_project_another_has_taken_leaves_its_places_alone() {
     a_turn(&second, 1);
     let log = second.log();
     assert!(!log.contains("was removed: made again"), "{log}");
+    let (mut first, mut second) = (first, second);
+    for one in [pid, second.pid()] {
+        rustix::process::kill_process(one, Signal::TERM).expect("asked to end");
+    }
+    first.check_nothing();
+    second.check_nothing();
+    wait_for_end(launch.the_home());
 }
 
 #[test]
