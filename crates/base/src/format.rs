@@ -1,6 +1,9 @@
 //! Figures for people: tokens, bytes, times, money. One form each, wherever they are shown.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{
+    fmt::{self, Write as _},
+    time::Duration,
+};
 
 /// Formats a number of tokens: `950`, `128.4k`, `153k`, `1M`, `1.25M`.
 pub fn tokens(count: u64) -> String {
@@ -58,9 +61,9 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Formats a number of things: `1 turn`, `3 turns`, `2 stashes`.
-pub fn count(number: usize, thing: &str) -> String {
-    let plural = match number {
-        1 => "",
+pub fn count<N: Copy + fmt::Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
+    let plural = match thing {
+        _ if number == N::from(1) => "",
         _ if thing.ends_with("sh") => "es",
         _ => "s",
     };

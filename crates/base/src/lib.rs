@@ -7,4 +7,5 @@ pub mod format;
 pub mod keymap;
 pub mod private_file;
 pub mod process;
+pub mod recent;
 pub mod redact;

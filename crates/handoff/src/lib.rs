@@ -42,7 +42,7 @@ pub enum TurnStanding {
 /// The first line of every handoff: it names the run, and its nonce proves that it arrived.
 ///
 /// The nonce is random and new for every handoff, so no page or tool output can forge a delivery.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Marker {
     /// The name of the run.
     pub run: String,
@@ -83,7 +83,7 @@ impl fmt::Display for Marker {
 }
 
 /// The finished message, exactly as it is sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Handoff {
     /// The marker in its first line.
     pub marker: Marker,

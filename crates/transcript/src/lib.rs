@@ -33,7 +33,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// The id of one Claude Code conversation: a UUID, so nothing else can get into a path or an argv.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct SessionId(Uuid);
 

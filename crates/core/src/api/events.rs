@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use pitstop_base::redact;
+use pitstop_base::{recent, redact};
 
 /// The number of events kept for listeners that reconnect: minutes of a busy session.
 pub const KEPT: usize = 1024;
@@ -93,10 +93,7 @@ pub struct Ring {
 impl Ring {
     /// Adds an event and returns its number; the oldest is dropped when there are more than [`KEPT`].
     pub fn push(&mut self, event: ApiEvent) -> u64 {
-        if self.kept.len() >= KEPT {
-            self.kept.pop_front();
-        }
-        self.kept.push_back(event);
+        recent::push(&mut self.kept, event, KEPT);
         self.newest += 1;
         self.newest
     }

@@ -150,27 +150,15 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
 fn context(out: &mut Exposition, report: &MetricsReport) {
     use Level::{Critical, Healthy, Overflow, Warning};
     let whole = |count: Option<u64>| count.map(|count| count as f64);
-    for (name, help, value) in [
-        (
-            "used_tokens",
-            "Tokens in the context window.",
-            whole(report.used),
-        ),
-        ("window_tokens", "The whole window.", whole(report.window)),
-        (
-            "usable_tokens",
-            "The window less the reserve.",
-            whole(report.usable),
-        ),
-        (
-            "used_percent",
-            "Used of usable, in percent.",
-            report.percent,
-        ),
-        ("age_seconds", "Age of the figure.", report.age_seconds),
-    ] {
-        out.one(&format!("context_{name}"), help, value);
-    }
+    let (used, window) = (whole(report.used), whole(report.window));
+    out.one("context_used_tokens", "Tokens in the context window.", used);
+    out.one("context_window_tokens", "The whole window.", window);
+    let (help, usable) = ("The window less the reserve.", whole(report.usable));
+    out.one("context_usable_tokens", help, usable);
+    let (help, percent) = ("Used of usable, in percent.", report.percent);
+    out.one("context_used_percent", help, percent);
+    let (help, age) = ("Age of the figure.", report.age_seconds);
+    out.one("context_age_seconds", help, age);
     if let Some(level) = report.level {
         let help = "The level: 1 for the one in force.";
         out.family("context_level", "gauge", help);

@@ -1,6 +1,6 @@
 //! What follows outside of a feature from a change of its state: the feature returns it, and does not reach for the rest of the model.
 
-use pitstop_base::keymap::Action;
+use pitstop_base::{format, keymap::Action};
 
 use crate::{
     app::effect::Effect,
@@ -52,9 +52,8 @@ impl Consequences {
         if text.trim().is_empty() {
             return self.info(format!("the {name} is empty: nothing to copy"));
         }
-        let lines = text.lines().count();
-        let plural = if lines == 1 { "" } else { "s" };
-        self.info(format!("{name} copied: {lines} line{plural}"));
+        let lines = format::count(text.lines().count(), "line");
+        self.info(format!("{name} copied: {lines}"));
         self.emit(Effect::Copy(text.to_owned()));
     }
 

@@ -548,7 +548,7 @@ pub struct SummaryId(pub u64);
 pub struct CallId(pub u64);
 
 /// Random values, drawn by the shell because the core has no randomness.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NewIds {
     /// The id of the next reboot.
     pub reboot: uuid::Uuid,

@@ -11,7 +11,7 @@
 use crate::api::wire::{ForecastReport, ForecastUnit, TurnsLeft};
 use pitstop_base::format;
 
-use crate::app::model::{Model, summaries::turns_of};
+use crate::app::model::Model;
 
 /// The limits beyond which nothing is counted: turns and tool calls, and hours of work.
 const MANY: u32 = 200;
@@ -69,9 +69,9 @@ pub fn calls_beside(forecast: &ForecastReport) -> Option<String> {
 
 fn turns(TurnsLeft { least, most }: TurnsLeft) -> String {
     if most > MANY {
-        format!("over {}", turns_of(least.min(MANY)))
+        format!("over {}", format::count(least.min(MANY), "turn"))
     } else if least == most {
-        turns_of(most)
+        format::count(most, "turn")
     } else {
         format!("{least}–{most} turns")
     }

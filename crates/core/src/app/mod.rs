@@ -46,7 +46,7 @@ use ending::EndingEvent;
 use event::{PaneEvent, ReadEvent, StoreEvent, TimerId};
 use figures::FigureEvent;
 use model::{
-    Beginning, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
+    Beginning, CarryOut, Focus, attempt::AttemptEvent, event_scratch::EventScratch,
     submission::SubmissionEvent, trim::SurveyEvent,
 };
 use process::ProcessEnd;
@@ -153,13 +153,11 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let calls = (model.outside).take_needs(found, |kind| model.reboot.may_call(kind), facts);
     calls.carry_out(model);
     let title = host_output::title(model);
-    let renamed = model.view.retitle(title);
-    model.emit_all(renamed);
+    model.view.retitle(title).carry_out(model);
     // What was shown in the footer just now is taken down again later.
     let newest = model.view.notices.back();
     if newest.is_some_and(|notice| notice.at == at) {
-        let timer = model.view.notice_timer(at);
-        model.emit_all(timer);
+        model.view.notice_timer(at).carry_out(model);
     }
     autopilot::publish(model);
     model.take_effects()
@@ -178,8 +176,7 @@ fn answer(model: &mut Model, event: Event) {
             model.emit_all(drop);
         }
         Event::Store(StoreEvent::CheckpointKept { id, kept }) => {
-            let answer = model.draft.checkpoint_kept(id, kept);
-            model.emit_all(answer);
+            model.draft.checkpoint_kept(id, kept).carry_out(model);
         }
         Event::Store(StoreEvent::CarriedRead { session, found }) => {
             if session == model.session.id {
@@ -241,8 +238,8 @@ fn pane(model: &mut Model, event: PaneEvent) {
             iteration,
             process,
             new_ids,
-        } => process::spawned(model, iteration, process, new_ids),
-        PaneEvent::SpawnFailed { iteration, why } => process::spawn_failed(model, iteration, &why),
+        } => process::launched(model, iteration, Ok((process, new_ids))),
+        PaneEvent::SpawnFailed { iteration, why } => process::launched(model, iteration, Err(why)),
         PaneEvent::Exited { iteration, exit } => {
             process::ended(model, ProcessEnd::Exited(iteration, exit));
         }
@@ -369,10 +366,7 @@ fn timer(model: &mut Model, id: TimerId) {
     match id {
         TimerId::StopTimeout(epoch) => ending::on(model, EndingEvent::SignalOver(epoch)),
         TimerId::Enter(epoch) => submit::on(model, SubmissionEvent::TimerFired(epoch)),
-        TimerId::AutoDelay(epoch) => {
-            let next = reboot::tick(model, epoch);
-            model.emit_all(next);
-        }
+        TimerId::AutoDelay(epoch) => reboot::tick(model, epoch).carry_out(model),
         TimerId::HeldPrompt(epoch) => {
             let effects = &mut model.scratch.effects;
             model.session.prompt_timer(epoch, model.now, effects);
@@ -388,10 +382,7 @@ fn timer(model: &mut Model, id: TimerId) {
             late.carry_out(model);
         }
         TimerId::WarmUp(epoch) => model.reboot.on(AttemptEvent::WarmUpDue(epoch)),
-        TimerId::Replay(epoch) => {
-            let next = model.view.replay_tick(epoch);
-            model.emit_all(next);
-        }
+        TimerId::Replay(epoch) => model.view.replay_tick(epoch).carry_out(model),
         TimerId::Summary(epoch) => summary::on(model, SummaryEvent::TimerFired(epoch)),
         TimerId::Survey(timer) => reboot::on(model, SurveyEvent::PauseOver(timer)),
         TimerId::Calm(epoch) => {
@@ -416,10 +407,7 @@ fn timer(model: &mut Model, id: TimerId) {
                 process::ended(model, ProcessEnd::Moved(holds, left));
             }
         }
-        TimerId::Notice => {
-            let timer = model.view.expire_notices(model.now);
-            model.emit_all(timer);
-        }
+        TimerId::Notice => model.view.expire_notices(model.now).carry_out(model),
         TimerId::Moment => {
             let left = model.view.expire_card(model.now);
             model.emit_all(moment::next_timer(left, &model.reboot));
@@ -431,9 +419,7 @@ fn timer(model: &mut Model, id: TimerId) {
         TimerId::Age => model.emit_all(control::age_timer(model)),
         TimerId::ClientWords => model.session.client.look(&mut model.scratch.effects),
         TimerId::KeepCarried => carried::keep(model, Keep::Now),
-        TimerId::SaveNotes(epoch) => {
-            model.draft.notes.timer(epoch, model.now).carry_out(model);
-        }
+        TimerId::SaveNotes(epoch) => model.draft.notes.timer(epoch, model.now).carry_out(model),
         TimerId::Bridge(iteration) => {
             let (follows, is_lost) = model.session.look_at_bridge(iteration, model.now);
             follows.carry_out(model);
@@ -441,10 +427,7 @@ fn timer(model: &mut Model, id: TimerId) {
                 figures::on(model, FigureEvent::Moved);
             }
         }
-        TimerId::Order(id) => {
-            let taken_back = model.session.orders.time_over(id);
-            model.emit_all(taken_back);
-        }
+        TimerId::Order(id) => model.session.orders.time_over(id).carry_out(model),
     }
 }
 

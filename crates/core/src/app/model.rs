@@ -133,17 +133,19 @@ pub struct Model {
     epoch: u64,
 }
 
-impl Consequences {
+/// What follows from a change, effects alone or with messages.
+pub(in crate::app) trait CarryOut: Into<Consequences> {
     /// Queues the effects, takes notices back, and shows the messages.
-    pub(in crate::app) fn carry_out(self, model: &mut Model) {
-        model.emit_all(self.effects);
-        for text in self.withdrawn {
+    fn carry_out(self, model: &mut Model) {
+        let follows = self.into();
+        model.emit_all(follows.effects);
+        for text in follows.withdrawn {
             model.view.withdraw_notice(text);
         }
-        for text in self.notes {
+        for text in follows.notes {
             model.note(&text);
         }
-        for (text, bad) in self.messages {
+        for (text, bad) in follows.messages {
             if bad {
                 model.error(text);
             } else {
@@ -152,6 +154,8 @@ impl Consequences {
         }
     }
 }
+
+impl<T: Into<Consequences>> CarryOut for T {}
 
 /// The values that a model begins with.
 #[derive(Debug)]

@@ -56,7 +56,7 @@ use crate::app::{
     event::Exit,
     facts::{holds_compaction, is_handoff_lent, is_under_review, on_the_fly_refusal},
     model::{
-        Model, Overlay,
+        CarryOut, Model, Overlay,
         attempt::AttemptEvent,
         reboot::{Phase, Prepared, RebootOutcome, Replaced},
         session::Session,

@@ -33,7 +33,7 @@ use super::{
     Effect, Event, Model,
     effect::{Preparation, StartAgent, StopSignal},
     event::{CallId, Exit, HostEvent, NewIds, PaneEvent, ReadEvent, StoreEvent, TimerId},
-    model::{Beginning, Focus, Identity, Overlay},
+    model::{Beginning, CarryOut, Focus, Identity, Overlay},
     model_of,
     reboot::{Attempt, Block, Kind},
     update,

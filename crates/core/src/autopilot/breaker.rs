@@ -4,7 +4,7 @@ use std::{collections::VecDeque, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use pitstop_base::format;
+use pitstop_base::{format, recent};
 use pitstop_transcript::{Tokens, words::on_one_line};
 
 /// The number of failing commands that are remembered: an agent that runs more between two tries does not repeat itself.
@@ -304,10 +304,7 @@ impl Breakers {
         };
         failing.shape = shape;
         let (alike, times) = (failing.alike, failing.times);
-        if self.failing.len() == COMMANDS {
-            self.failing.pop_front();
-        }
-        self.failing.push_back(failing);
+        recent::push(&mut self.failing, failing, COMMANDS);
         let Some(limit) = self.limits.same_command else {
             return;
         };

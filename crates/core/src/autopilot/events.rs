@@ -170,10 +170,6 @@ pub enum RunEvent {
     },
 }
 
-fn counted(number: u64, thing: &str) -> String {
-    format::count(usize::try_from(number).unwrap_or(usize::MAX), thing)
-}
-
 impl RunEvent {
     /// Returns the figures of the event in words: what the line for people has behind its beginning.
     pub fn figures(&self) -> String {
@@ -300,8 +296,8 @@ impl RunEvent {
                 seconds,
                 ..
             } => {
-                let iterations = counted(*iterations, "iteration");
-                let turns = counted(*turns, "turn");
+                let iterations = format::count(*iterations, "iteration");
+                let turns = format::count(*turns, "turn");
                 let (cost, time) = (dollars(*cost_usd), time(*seconds));
                 vec![Some(format!("{iterations}, {turns}, {cost}, {time}"))]
             }

@@ -12,7 +12,7 @@ use std::{
 
 use toml::{
     Spanned,
-    de::{DeArray, DeTable, DeValue},
+    de::{DeTable, DeValue},
 };
 
 use super::{
@@ -171,9 +171,7 @@ impl Walk {
             if self.is_broken(name.span().start, source) {
                 continue;
             }
-            let table = schema::TABLES
-                .iter()
-                .find(|table| **table == name.get_ref());
+            let table = schema::tables().find(|table| *table == name.get_ref());
             match (table, value.get_ref()) {
                 (Some(table), DeValue::Table(keys)) => self.table(table, keys, source),
                 (Some(table), other) => {
@@ -212,8 +210,8 @@ impl Walk {
             .map(|key| format!("[{}]", key.table))
             .collect();
         let help = if homes.is_empty() {
-            let names = schema::TABLES.iter().copied();
-            did_you_mean(name, names).or_else(|| Some(list("the tables are", schema::TABLES)))
+            did_you_mean(name, schema::tables())
+                .or_else(|| Some(list("the tables are", schema::tables())))
         } else {
             Some(format!("`{name}` belongs in {}", homes.join(" or ")))
         };
@@ -259,15 +257,25 @@ impl Walk {
                 let text = found.as_str().filter(|text| ok(text)).map(str::to_owned);
                 self.take(value, text, *set, wanted, None)
             }
-            Rule::Texts(wanted, ok, set) => self.texts(value, wanted, *ok, *set),
+            Rule::Texts(wanted, ok, set) => {
+                let read = |text: &str| ok(text).then(|| text.to_owned()).ok_or(None);
+                let texts = self.items(value, wanted, read);
+                texts.map(|texts| change(*set, texts))
+            }
             Rule::Pairs(set) => self.pairs(value, *set),
             Rule::Chord(set) => self.chord(value, *set),
             Rule::Triggers(action) => {
                 let action = *action;
-                self.triggers(value, move |draft, triggers| {
+                let read = |text: &str| {
+                    let trigger: Result<Trigger, _> = text.parse();
+                    trigger.map_err(|error| Some(error.to_string()))
+                };
+                let triggers = self.items(value, "\"f5\" or \"prefix r\"", read);
+                let set = move |draft: &mut PartialConfig, triggers| {
                     draft.triggers.retain(|(named, _)| *named != action);
                     draft.triggers.push((action, triggers));
-                })
+                };
+                triggers.map(|triggers| change(set, triggers))
             }
         };
         let items = match value.get_ref() {
@@ -360,38 +368,29 @@ impl Walk {
         self.refuse(value, &wanted, help)
     }
 
-    /// Returns the items of a list, or reports a fault; `wanted` describes what each of them should be.
-    fn list<'a, 'i>(
-        &mut self,
-        value: &'a Spanned<DeValue<'i>>,
-        wanted: &str,
-    ) -> Option<&'a DeArray<'i>> {
-        if let DeValue::Array(items) = value.get_ref() {
-            return Some(items);
-        }
-        let is_text = matches!(value.get_ref(), DeValue::String(_));
-        let help = is_text.then(|| "write it in brackets: [\"…\"]".to_owned());
-        self.refuse(value, &format!("a list, each item {wanted}"), help);
-        None
-    }
-
-    fn texts(
+    /// Reads each item of a list, or reports what is wrong with it; `wanted` describes what each of them should be.
+    fn items<T>(
         &mut self,
         value: &Spanned<DeValue<'_>>,
         wanted: &str,
-        ok: fn(&str) -> bool,
-        set: fn(&mut PartialConfig, Vec<String>),
-    ) -> Option<Change> {
-        let items = self.list(value, wanted)?;
-        let mut texts = Vec::new();
+        read: impl Fn(&str) -> Result<T, Option<String>>,
+    ) -> Option<Vec<T>> {
+        let DeValue::Array(items) = value.get_ref() else {
+            let is_text = matches!(value.get_ref(), DeValue::String(_));
+            let help = is_text.then(|| "write it in brackets: [\"…\"]".to_owned());
+            self.refuse(value, &format!("a list, each item {wanted}"), help);
+            return None;
+        };
+        let mut good = Vec::new();
         for item in items {
-            match item.get_ref().as_str().filter(|text| ok(text)) {
-                Some(text) => texts.push(text.to_owned()),
-                None => self.expected(item.span(), wanted, &describe(item.get_ref())),
+            match item.get_ref().as_str().map_or(Err(None), &read) {
+                Ok(one) => good.push(one),
+                Err(Some(fault)) => self.fault(item.span(), fault, None),
+                Err(None) => self.expected(item.span(), wanted, &describe(item.get_ref())),
             }
         }
         // A list with a hole in it is no entry: its faults are reported already.
-        (texts.len() == items.len()).then(|| change(set, texts))
+        (good.len() == items.len()).then_some(good)
     }
 
     fn pairs(
@@ -439,24 +438,6 @@ impl Walk {
                 None
             }
         }
-    }
-
-    fn triggers(
-        &mut self,
-        value: &Spanned<DeValue<'_>>,
-        set: impl Fn(&mut PartialConfig, Vec<Trigger>) + 'static,
-    ) -> Option<Change> {
-        let wanted = "\"f5\" or \"prefix r\"";
-        let items = self.list(value, wanted)?;
-        let mut triggers = Vec::new();
-        for item in items {
-            match item.get_ref().as_str().map(str::parse::<Trigger>) {
-                Some(Ok(trigger)) => triggers.push(trigger),
-                Some(Err(error)) => self.fault(item.span(), error.to_string(), None),
-                None => self.expected(item.span(), wanted, &describe(item.get_ref())),
-            }
-        }
-        (triggers.len() == items.len()).then(|| change(set, triggers))
     }
 }
 

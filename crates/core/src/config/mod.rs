@@ -23,7 +23,7 @@ use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::LazyLock,
 pub use file::nearest;
 pub use units::parse_duration;
 
-use strum::{EnumString, VariantNames};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use pitstop_base::keymap::Keymap;
 
@@ -258,7 +258,9 @@ pub enum RecentActivity {
 }
 
 /// The mode that decides that a reboot happens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, VariantNames)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, EnumString, IntoStaticStr, VariantNames,
+)]
 #[strum(serialize_all = "kebab-case")]
 pub enum RebootMode {
     /// Reboots only at a key.
@@ -272,12 +274,8 @@ pub enum RebootMode {
 
 impl RebootMode {
     /// Returns the mode's name in the config, the footer and `status --json`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Manual => "manual",
-            Self::Ask => "ask",
-            Self::Auto => "auto",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

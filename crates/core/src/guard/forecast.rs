@@ -6,6 +6,7 @@
 
 use std::{collections::VecDeque, ops::RangeInclusive};
 
+use pitstop_base::recent;
 use pitstop_transcript::Tokens;
 
 /// The number of turns kept for the sparkline.
@@ -64,38 +65,30 @@ impl Forecast {
     pub fn observe(&mut self, number: u64, used: Tokens) -> bool {
         self.base.get_or_insert(used);
         let compacted = std::mem::take(&mut self.compacting);
-        let Some(last) = self.turns.back_mut() else {
-            self.newest_from = used;
-            self.turns.push_back(Turn {
-                number,
-                used,
-                compacted,
-                fell: false,
-            });
-            return false;
+        let last = self.turns.back_mut();
+        let (before, is_new) = match &last {
+            Some(last) => (last.used, number > last.number),
+            None => (used, true),
         };
         // The arithmetic is wide because a figure from outside may have any value.
-        let fell = u128::from(used.0) * 100 < u128::from(last.used.0) * u128::from(100 - FALL);
-        if number > last.number {
-            self.newest_from = last.used;
-        }
+        let fell = u128::from(used.0) * 100 < u128::from(before.0) * u128::from(100 - FALL);
         if fell || compacted {
             self.newest_from = used;
+        } else if is_new {
+            self.newest_from = before;
         }
-        if number > last.number {
-            self.turns.push_back(Turn {
+        if let Some(last) = last.filter(|_| !is_new) {
+            last.used = used;
+            last.compacted |= compacted;
+            last.fell |= fell;
+        } else {
+            let turn = Turn {
                 number,
                 used,
                 compacted,
                 fell,
-            });
-            if self.turns.len() > HISTORY {
-                self.turns.pop_front();
-            }
-        } else {
-            last.used = used;
-            last.compacted |= compacted;
-            last.fell |= fell;
+            };
+            recent::push(&mut self.turns, turn, HISTORY);
         }
         fell
     }

@@ -229,7 +229,7 @@ pub enum ForecastUnit {
 }
 
 /// The observer of the context window over successive iterations.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Guard {
     settings: GuardSettings,
     readings: Readings,
@@ -256,14 +256,7 @@ impl Guard {
                 ..WindowEvidence::default()
             },
             settings,
-            readings: Readings::default(),
-            void: Vec::new(),
-            forecast: Forecast::default(),
-            pace: Pace::default(),
-            heard: None,
-            turn: 0,
-            fired: None,
-            client: None,
+            ..Self::default()
         }
     }
 
@@ -501,10 +494,26 @@ impl Guard {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        reading::tests::{at, said},
-        *,
-    };
+    use super::*;
+
+    pub(super) fn at(seconds: u64) -> At {
+        At {
+            since_start: Duration::from_secs(seconds),
+            asleep: Duration::ZERO,
+            wall: chrono::DateTime::from_timestamp(1_800_000_000 + seconds.cast_signed(), 0)
+                .expect("a valid moment"),
+            zone: pitstop_base::clock::UTC,
+        }
+    }
+
+    pub(super) fn said(source: Source, used: u64, seconds: u64) -> Reading {
+        Reading {
+            used: Tokens(used),
+            window: None,
+            source,
+            at: at(seconds),
+        }
+    }
 
     fn rounded(percent: f64) -> f64 {
         (percent * 10.0).round() / 10.0

@@ -15,6 +15,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
+use pitstop_base::recent;
 use pitstop_transcript::Tokens;
 
 /// The number of steps from which the pace is taken. Fewer follow a change of work faster and mislead more often: with 48 the
@@ -98,14 +99,12 @@ impl Pace {
         if used == last || (self.calls == 0 && self.worked < ONE_EVENT) {
             return;
         }
-        self.steps.push_back(Step {
+        let step = Step {
             worked: self.worked,
             calls: self.calls,
             growth: i128::from(used.0) - i128::from(base.0),
-        });
-        if self.steps.len() > WINDOW {
-            self.steps.pop_front();
-        }
+        };
+        recent::push(&mut self.steps, step, WINDOW);
         self.begin_at(used);
     }
 

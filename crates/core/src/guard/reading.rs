@@ -257,27 +257,9 @@ fn is_large(id: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    pub fn at(seconds: u64) -> At {
-        At {
-            since_start: Duration::from_secs(seconds),
-            asleep: Duration::ZERO,
-            wall: chrono::DateTime::from_timestamp(1_800_000_000 + seconds.cast_signed(), 0)
-                .expect("a valid moment"),
-            zone: pitstop_base::clock::UTC,
-        }
-    }
-
-    pub fn said(source: Source, used: u64, seconds: u64) -> Reading {
-        Reading {
-            used: Tokens(used),
-            window: None,
-            source,
-            at: at(seconds),
-        }
-    }
+    use crate::guard::tests::{at, said};
 
     fn received(readings: &[Reading]) -> Readings {
         let mut all = Readings::default();

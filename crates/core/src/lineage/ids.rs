@@ -12,6 +12,12 @@ use super::LineageError;
 #[serde(transparent)]
 pub struct IterationId(NonZeroU64);
 
+impl Default for IterationId {
+    fn default() -> Self {
+        Self::FIRST
+    }
+}
+
 impl IterationId {
     /// The first iteration of every run.
     pub const FIRST: Self = Self(NonZeroU64::MIN);

@@ -96,7 +96,7 @@ impl TokenTotals {
 }
 
 /// One life of the pane: from the start of an agent process to its end.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Iteration {
     /// Its number within the run.
     pub iteration: IterationId,
@@ -195,24 +195,8 @@ impl Iteration {
     pub(super) fn born(iteration: IterationId, at: DateTime<Utc>) -> Self {
         Self {
             iteration,
-            session_id: None,
             started_at: at.trunc_subsecs(3),
-            ended_at: None,
-            duration_ms: None,
-            end_reason: None,
-            signal: None,
-            in_turn: false,
-            tokens: TokenTotals::default(),
-            summary: None,
-            summary_made: None,
-            parent: None,
-            tokens_at_birth: None,
-            tokens_at_end: None,
-            turns: None,
-            compactions: 0,
-            cost_usd: None,
-            cause: None,
-            reboot: None,
+            ..Self::default()
         }
     }
 

@@ -27,11 +27,12 @@ use serde::{Deserialize, Serialize};
 pub use runner::{facts, read_all};
 
 /// The answer of git about a directory.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GitState {
     /// The directory is in a repository.
     Facts(Box<GitFacts>),
     /// The directory is not in a repository.
+    #[default]
     NoRepository,
     /// The `git` program was not found.
     NoGit,

@@ -6,7 +6,10 @@ use crate::{
     api::wire::{RunPhase, RunReport},
     autopilot::cap::duration,
 };
-use pitstop_base::{clock::Zone, format::dollars};
+use pitstop_base::{
+    clock::Zone,
+    format::{count, dollars},
+};
 
 use crate::app::forecast;
 
@@ -87,14 +90,9 @@ fn iterations(run: &RunReport) -> String {
         }
         None => run.iteration.to_string(),
     };
-    let plural = |count| if count == 1 { "" } else { "s" };
-    said.push_str(&format!(
-        " · {} turn{} · {} reboot{}",
-        run.turns,
-        plural(run.turns),
-        run.reboots,
-        plural(run.reboots as u64)
-    ));
+    let turns = count(run.turns, "turn");
+    let reboots = count(run.reboots, "reboot");
+    said.push_str(&format!(" · {turns} · {reboots}"));
     said
 }
 
@@ -145,12 +143,12 @@ fn cost(run: &RunReport) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use crate::api::wire::{ForecastReport, ForecastUnit};
 
     /// A run in the middle of its work.
-    pub(crate) fn run() -> RunReport {
+    fn run() -> RunReport {
         RunReport {
             phase: RunPhase::Waiting,
             task: "Port the importer".to_owned(),

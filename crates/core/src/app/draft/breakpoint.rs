@@ -22,7 +22,7 @@ use crate::{
     lineage::IterationId,
 };
 use pitstop_agent::{ToolCall, ToolOutput};
-use pitstop_base::clock::At;
+use pitstop_base::{clock::At, format, recent};
 use pitstop_handoff::breakpoint::{
     Breakpoint, BreakpointKind,
     commit::{self, Made},
@@ -40,7 +40,7 @@ use crate::app::{
     event::TimerId,
     facts::is_safe,
     model::{
-        Model,
+        CarryOut, Model,
         draft::HandoffDraft,
         moments::{Moments, SeenBy, Waiting},
     },
@@ -72,10 +72,8 @@ impl Moments {
     /// Notes the directory in which a shell command of the agent begins: when it is over, the shell may be elsewhere.
     pub(in crate::app) fn tool_started(&mut self, call: &ToolCall) {
         if let (Some(_), Some(directory)) = (&call.command, &call.directory) {
-            self.running.push_back((call.id.clone(), directory.clone()));
-        }
-        if self.running.len() > RUNNING_KEPT {
-            self.running.pop_front();
+            let started = (call.id.clone(), directory.clone());
+            recent::push(&mut self.running, started, RUNNING_KEPT);
         }
     }
 
@@ -93,9 +91,8 @@ impl Moments {
     /// Notes a tool that has run: it may have named another work tree, and an edit begins new work.
     fn tool_finished(&mut self, call: &ToolCall) {
         let edited = call.file.as_ref().filter(|_| edits(call));
-        self.named.extend(call.command.as_ref().or(edited).cloned());
-        if self.named.len() > RUNNING_KEPT {
-            self.named.pop_front();
+        if let Some(named) = call.command.as_ref().or(edited) {
+            recent::push(&mut self.named, named.clone(), RUNNING_KEPT);
         }
         if call.command.is_none() && edits(call) {
             self.pass();
@@ -110,10 +107,7 @@ impl Moments {
             }
             return false;
         }
-        self.commits.push_back(made.sha.clone());
-        if self.commits.len() > COMMITS_KEPT {
-            self.commits.pop_front();
-        }
+        recent::push(&mut self.commits, made.sha.clone(), COMMITS_KEPT);
         true
     }
 
@@ -547,9 +541,8 @@ fn run_task(total: Total, seconds: Option<f64>) -> String {
     let word = if total.passed { "passed" } else { "failed" };
     let failed = total.failed.filter(|failed| *failed > 0);
     let failed = failed.map_or_else(String::new, |failed| format!(" {failed} of"));
-    let count = total.count.map_or_else(String::new, |count| {
-        format!("{failed} {count} test{}", if count == 1 { "" } else { "s" })
-    });
+    let count = total.count.map(|count| format::count(count, "test"));
+    let count = count.map_or_else(String::new, |count| format!("{failed} {count}"));
     let time = seconds.map_or_else(String::new, |seconds| format!(" in {seconds:.1}s"));
     let colon = if count.is_empty() { "" } else { ":" };
     format!("Tests {word}{colon}{count}{time}")
@@ -581,13 +574,15 @@ fn described(kind: &BreakpointKind) -> String {
             let short = sha.get(..7).unwrap_or(sha);
             format!("commit {short} {subject}").trim_end().to_owned()
         }
-        BreakpointKind::TestsPassed { count: Some(1) } => "1 test passed".to_owned(),
-        BreakpointKind::TestsPassed { count: Some(count) } => format!("{count} tests passed"),
+        BreakpointKind::TestsPassed { count: Some(count) } => {
+            format!("{} passed", format::count(*count, "test"))
+        }
         BreakpointKind::TestsPassed { count: None } => "the tests passed".to_owned(),
-        BreakpointKind::TestsFailed { failed: Some(1) } => "1 test failed".to_owned(),
         BreakpointKind::TestsFailed {
             failed: Some(count),
-        } => format!("{count} tests failed"),
+        } => {
+            format!("{} failed", format::count(*count, "test"))
+        }
         BreakpointKind::TestsFailed { failed: None } => "the tests failed".to_owned(),
     }
 }

@@ -6,11 +6,7 @@
 //! the iteration ends, or we do ─► at once                     undone ─► as it was at the iteration's end
 //! ```
 
-use std::{
-    borrow::Cow,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-    time::Duration,
-};
+use std::{borrow::Cow, time::Duration};
 
 use crate::{api::wire::AgentState, lineage::IterationId};
 use pitstop_transcript::SessionId;
@@ -22,9 +18,10 @@ use crate::app::{
     event::TimerId,
     facts::{expanded_text, queued, unsent},
     model::{
-        Identity, Model,
+        CarryOut, Identity, Model,
         carried::{Carried, Keeping},
         draft::HandoffDraft,
+        progress::hash_of,
         reboot::Attempt,
         session::Session,
         unsent::Unsent,
@@ -204,8 +201,7 @@ pub fn keep(model: &mut Model, when: Keep) {
         return;
     }
     model.draft.keeping.due = false;
-    let draft = new_draft(model);
-    model.emit_all(draft);
+    new_draft(model).carry_out(model);
     model.draft.keeping.note_draft(&model.scratch.effects);
     let kept = (model.draft).keep_state(&model.session, &model.identity);
     model.emit_all(kept);
@@ -298,11 +294,7 @@ fn edited(draft: &HandoffDraft) -> Option<Cow<'_, str>> {
 
 /// Returns a number that changes with what a session carries.
 fn fingerprint(draft: &HandoffDraft, session: SessionId) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    session.hash(&mut hasher);
-    (&draft.signalled, &draft.requests, &draft.todo).hash(&mut hasher);
+    let facts = (&draft.signalled, &draft.requests, &draft.todo);
     let last_prompt = draft.rewinds.prompts.back().map(|(name, _)| name);
-    last_prompt.hash(&mut hasher);
-    edited(draft).hash(&mut hasher);
-    hasher.finish()
+    hash_of(&(session, facts, last_prompt, edited(draft)))
 }

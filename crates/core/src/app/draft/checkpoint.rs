@@ -24,7 +24,7 @@ use crate::app::{
     draft::handoff,
     effect::Effect,
     event::{CallId, Kept},
-    model::{Model, draft::HandoffDraft, moments::Waiting},
+    model::{CarryOut, Model, draft::HandoffDraft, moments::Waiting},
 };
 
 /// The tag of checkpoints that are saved without being asked for.

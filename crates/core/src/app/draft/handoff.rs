@@ -3,10 +3,7 @@
 //! It is drafted once an event is answered, if its sources have changed, so code that changes those need not think of it. A caller
 //! that needs it within the same event asks for it by [`draft`].
 
-use std::{
-    collections::BTreeSet,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-};
+use std::collections::BTreeSet;
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -32,7 +29,10 @@ use crate::app::{
     effect::Effect,
     event::HandoffFiles,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
-    model::{Editor, HandoffPanel, Model, draft::HandoffDraft, panels::Edited, reading::Reading},
+    model::{
+        Editor, HandoffPanel, Model, draft::HandoffDraft, panels::Edited, progress::hash_of,
+        reading::Reading,
+    },
 };
 
 /// The error where a prompt is to be pinned or taken out of a message that lists none.
@@ -53,17 +53,14 @@ pub fn draft(model: &mut Model) {
 
 /// Returns a number that changes with everything that the message is made from.
 fn fingerprint(model: &Model) -> u64 {
-    let mut hasher = DefaultHasher::new();
     let (draft, turns) = (&model.draft, model.session.agent.turns);
-    (draft.notes.text(), &draft.commands, &draft.todo).hash(&mut hasher);
-    (&draft.requests, &draft.work, &draft.signalled).hash(&mut hasher);
-    (&draft.git, &draft.handoff_files).hash(&mut hasher);
+    let told = (draft.notes.text(), &draft.requests, &draft.signalled);
+    let seen = (&draft.commands, &draft.todo, &draft.work, &draft.git);
     let warning = wins_little(model, &draft.handoff.generated);
-    (draft.summary.by_model(turns), warning).hash(&mut hasher);
-    (marker(model), run_task(model), closing_words(model)).hash(&mut hasher);
-    turn_standing(model).hash(&mut hasher);
-    model.config.handoff.hash(&mut hasher);
-    hasher.finish()
+    let summary = draft.summary.by_model(turns);
+    let run = (run_task(model), closing_words(model), turn_standing(model));
+    let made = (&draft.handoff_files, summary, warning, marker(model));
+    hash_of(&(told, seen, made, run, &model.config.handoff))
 }
 
 /// Reports whether the next session has begun with the message, and its process has not brought the nonce of another yet: until
@@ -392,12 +389,11 @@ fn close(handoff: &mut Handoff, closing: &str) {
 fn none(marker: Marker) -> Handoff {
     Handoff {
         marker,
-        text: String::new(),
-        left_out: Vec::new(),
         warnings: vec![
             "generate_handoff is off: the next session starts empty, unless you write it a message"
                 .to_owned(),
         ],
+        ..Handoff::default()
     }
 }
 

@@ -8,15 +8,14 @@ use pitstop_base::clock::{At, milliseconds};
 
 use crate::app::{
     effect::Effect,
-    model::{Model, session::Session, turns::RunTurns},
+    model::{CarryOut, Model, session::Session, turns::RunTurns},
 };
 
 /// Keeps the newest iteration's record.
 pub fn save_iteration(model: &mut Model) {
     note_figures(&mut model.lineage, &model.session, model.now);
     let last = model.lineage.iterations().last();
-    let order = last.map(|last| save_order(model, last));
-    model.emit_all(order);
+    last.map(|last| save_order(model, last)).carry_out(model);
 }
 
 /// Returns the order to keep the record of an iteration, with the run's.

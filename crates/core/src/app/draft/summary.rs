@@ -19,6 +19,7 @@ use crate::{
     guard::Level,
     lineage::IterationId,
 };
+use pitstop_base::format;
 use pitstop_handoff::summary::{Outcome, SummaryMade, SummarySource, count_marks};
 use pitstop_transcript::SessionId;
 
@@ -28,8 +29,8 @@ use crate::app::{
     effect::Effect,
     event::{SummaryId, TimerId},
     model::{
-        Model,
-        summaries::{Summaries, Summary, SummaryRequest, turns_of},
+        CarryOut, Model,
+        summaries::{Summaries, Summary, SummaryRequest},
     },
 };
 
@@ -355,7 +356,7 @@ impl Summaries {
         made.reason = Some(match made.source {
             SummarySource::Fallback => why.to_owned(),
             SummarySource::Model => {
-                let passed = turns_of(turns.saturating_sub(current.turns));
+                let passed = format::count(turns.saturating_sub(current.turns), "turn");
                 format!("written {passed} before the end, and not again: {why}")
             }
         });

@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Duration};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEventKind};
 use pitstop_base::{
     clock::At,
+    format,
     keymap::{Action, Keymap},
 };
 use pitstop_terminal::{
@@ -166,9 +167,8 @@ impl CopyReader {
         if text.is_empty() {
             mode.said = Some("nothing but blanks is selected".to_owned());
         } else {
-            done.info(match (lines, characters) {
-                (0 | 1, 1) => "copied 1 character".to_owned(),
-                (0 | 1, _) => format!("copied {characters} characters"),
+            done.info(match lines {
+                0 | 1 => format!("copied {}", format::count(characters, "character")),
                 _ => format!("copied {lines} lines"),
             });
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use pitstop_base::recent;
 use pitstop_transcript::Tokens;
 
 /// The number of turns that the cost is taken from: one that wrote the cache again does not move the median of these.
@@ -33,10 +34,7 @@ impl TurnCosts {
     /// Begins a turn: the previous one is complete, with `used` tokens in use at its end.
     pub fn begin_turn(&mut self, used: Option<Tokens>) {
         if let (Some(cost), Some(used)) = (self.last(), used) {
-            self.turns.push_back((cost, used));
-            if self.turns.len() > RECENT {
-                self.turns.pop_front();
-            }
+            recent::push(&mut self.turns, (cost, used), RECENT);
         }
         self.before = self.now;
     }

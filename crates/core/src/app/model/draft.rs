@@ -35,7 +35,7 @@ use super::{
 };
 
 /// The facts that the handoff is made of, and the handoff.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HandoffDraft {
     /// The scratchpad panel.
     pub notes: NotesPanel,
@@ -104,25 +104,8 @@ impl HandoffDraft {
         Self {
             notes: NotesPanel::new(notes),
             handoff: HandoffPanel::empty(marker),
-            made_of: None,
             generator,
-            git: GitState::NoRepository,
-            handoff_files: HandoffFiles::default(),
-            commands: Vec::new(),
-            todo: TodoList::default(),
-            seen_signals: SeenSignals::default(),
-            seen_calls: SeenCalls::default(),
-            rewinds: Rewinds::default(),
-            requests: Requests::default(),
-            work: WorkAtHand::default(),
-            signalled: PreservedState::default(),
-            cleared: None,
-            last_error: None,
-            preserved: PreservedState::default(),
-            summary: Summaries::default(),
-            moments: Moments::default(),
-            keeping: Keeping::default(),
-            saves: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -135,31 +135,6 @@ impl NotesPanel {
         self.versions.iter().nth_back(self.looking?)
     }
 
-    #[cfg(test)]
-    pub(in crate::app) const fn editor_mut(&mut self) -> Option<&mut Editor> {
-        self.editor.as_mut()
-    }
-
-    #[cfg(test)]
-    pub(in crate::app) fn disk(&self) -> &str {
-        &self.disk
-    }
-
-    #[cfg(test)]
-    pub(in crate::app) fn agent_base(&self) -> &str {
-        &self.agent_base
-    }
-
-    #[cfg(test)]
-    pub(in crate::app) const fn versions(&self) -> &Versions {
-        &self.versions
-    }
-
-    #[cfg(test)]
-    pub(in crate::app) const fn save_epoch(&self) -> u64 {
-        self.save_epoch
-    }
-
     /// Parses the notes, unless they are unchanged.
     pub(in crate::app) fn parse(&mut self) {
         if self.read != self.text {
@@ -534,5 +509,32 @@ impl NotesPanel {
     /// Scrolls the notes by so many rows.
     pub(in crate::app) fn scroll(&mut self, rows: i32) {
         scroll_by(&mut self.scroll, rows);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl NotesPanel {
+        pub(in crate::app) const fn editor_mut(&mut self) -> Option<&mut Editor> {
+            self.editor.as_mut()
+        }
+
+        pub(in crate::app) fn disk(&self) -> &str {
+            &self.disk
+        }
+
+        pub(in crate::app) fn agent_base(&self) -> &str {
+            &self.agent_base
+        }
+
+        pub(in crate::app) const fn versions(&self) -> &Versions {
+            &self.versions
+        }
+
+        pub(in crate::app) const fn save_epoch(&self) -> u64 {
+            self.save_epoch
+        }
     }
 }

@@ -214,7 +214,7 @@ impl fmt::Debug for Editor {
 }
 
 /// The handoff panel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct HandoffPanel {
     /// The message as generated from what is known.
     pub generated: Handoff,
@@ -239,15 +239,10 @@ impl HandoffPanel {
             generated: Handoff {
                 text: marker.to_string(),
                 marker,
-                left_out: Vec::new(),
-                warnings: Vec::new(),
+                ..Handoff::default()
             },
-            edited: None,
-            edits: Edits::default(),
-            editor: None,
             reading: Reading::folded(),
-            check: Check::default(),
-            lists_missing: false,
+            ..Self::default()
         }
     }
 

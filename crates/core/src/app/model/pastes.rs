@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pitstop_agent::claude::prompt_box::paste_marks;
+use pitstop_base::recent;
 use pitstop_terminal::input::HostInput;
 
 /// The length from which on a paste of one line is kept: the client puts no mark in the place of a shorter one.
@@ -45,10 +46,7 @@ impl Pastes {
                 let text = String::from_utf8_lossy(&bytes);
                 let text = text.replace("\r\n", "\n").replace('\r', "\n");
                 if text.len() >= LONG || text.contains('\n') {
-                    self.unmarked.push_back(text);
-                }
-                if self.unmarked.len() > UNMARKED {
-                    self.unmarked.pop_front();
+                    recent::push(&mut self.unmarked, text, UNMARKED);
                 }
             }
             _ => {}

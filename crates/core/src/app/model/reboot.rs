@@ -45,7 +45,7 @@ pub enum RebootOutcome {
 }
 
 /// The reboot under way, and the state that is kept between reboots.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Reboot {
     /// The mode that sets who decides when to reboot.
     pub mode: RebootMode,
@@ -93,20 +93,8 @@ impl Reboot {
     pub(super) fn new(mode: RebootMode, new_ids: NewIds) -> Self {
         Self {
             mode,
-            paused: false,
             new_ids,
-            unsent: None,
-            beside: None,
-            ending: None,
-            attempt: None,
-            wish: None,
-            quiet: None,
-            progress: Progress::default(),
-            held_by: None,
-            done: Vec::new(),
-            failure: None,
-            refused: None,
-            called: None,
+            ..Self::default()
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use pitstop_base::recent;
 use pitstop_handoff::PreservedState;
 
 use super::{requests::Requests, todo::TodoList};
@@ -35,10 +36,7 @@ impl Rewinds {
     /// Remembers what was preserved before a prompt of the transcript: what was before its hook, or else what is now.
     pub(super) fn remember(&mut self, prompt: String, now: Before) {
         let before = self.hooked.take().unwrap_or(now);
-        self.prompts.push_back((prompt, before));
-        if self.prompts.len() > KEPT {
-            self.prompts.pop_front();
-        }
+        recent::push(&mut self.prompts, (prompt, before), KEPT);
     }
 
     /// Forgets the prompts from this one on; returns what was preserved before it.

@@ -11,7 +11,7 @@ use crate::{
     lineage::{Cause, IterationId, Lineage},
 };
 use pitstop_agent::{ToolCall, ToolOutput};
-use pitstop_base::clean;
+use pitstop_base::{clean, recent};
 use pitstop_transcript::Tokens;
 
 /// The number of lines of a run that are remembered.
@@ -222,13 +222,8 @@ impl Run {
             let Effect::LogRun(event) = effect else {
                 continue;
             };
-            if self.timeline.len() == TIMELINE {
-                self.timeline.pop_front();
-            }
-            self.timeline.push_back(RunLine {
-                at,
-                text: clean::one_line(&event.to_string()).into_owned(),
-            });
+            let text = clean::one_line(&event.to_string()).into_owned();
+            recent::push(&mut self.timeline, RunLine { at, text }, TIMELINE);
         }
     }
 }

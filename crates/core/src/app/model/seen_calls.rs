@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 
 use pitstop_agent::ToolCall;
+use pitstop_base::recent;
 
 /// The most calls that are remembered of each source: more than a client runs while a file is read.
 const REMEMBERED: usize = 1024;
@@ -45,10 +46,10 @@ impl SeenCalls {
             return true;
         };
         let seen = self.of(call.by_subagent);
-        if take(&mut seen.behind, id) {
+        if recent::take(&mut seen.behind, id) {
             return false;
         }
-        remember(&mut seen.ahead, id);
+        recent::push(&mut seen.ahead, id.to_owned(), REMEMBERED);
         true
     }
 
@@ -68,8 +69,8 @@ impl SeenCalls {
 
 impl Seen {
     fn by_transcript(&mut self, call: &str) -> ShownCall {
-        if !take(&mut self.ahead, call) {
-            remember(&mut self.behind, call);
+        if !recent::take(&mut self.ahead, call) {
+            recent::push(&mut self.behind, call.to_owned(), REMEMBERED);
             self.overtakes = !self.ahead.is_empty();
             return ShownCall::New;
         }
@@ -81,18 +82,6 @@ impl Seen {
             ShownCall::Known
         }
     }
-}
-
-fn take(calls: &mut VecDeque<String>, call: &str) -> bool {
-    let at = calls.iter().position(|have| have == call);
-    at.and_then(|at| calls.remove(at)).is_some()
-}
-
-fn remember(calls: &mut VecDeque<String>, call: &str) {
-    if calls.len() >= REMEMBERED {
-        calls.pop_front();
-    }
-    calls.push_back(call.to_owned());
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The signals that were seen from each source.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::collections::{HashSet, VecDeque};
 
+use pitstop_base::recent;
 use pitstop_handoff::signal::{self, Signal};
+
+use super::progress::hash_of;
 
 /// The most signals remembered of each source.
 const REMEMBERED: usize = 1_000;
@@ -20,22 +20,16 @@ struct SignalHash {
 impl SignalHash {
     fn of(signal: &Signal) -> Self {
         let slot = match signal {
-            Signal::Scratchpad(_) => Some(hash("scratchpad")),
-            Signal::Objective(_) => Some(hash("objective")),
-            Signal::State { key, .. } => Some(hash(&("state", key))),
+            Signal::Scratchpad(_) => Some(hash_of(&"scratchpad")),
+            Signal::Objective(_) => Some(hash_of(&"objective")),
+            Signal::State { key, .. } => Some(hash_of(&("state", key))),
             _ => None,
         };
         Self {
-            hash: hash(signal),
+            hash: hash_of(signal),
             slot,
         }
     }
-}
-
-fn hash(value: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The signals that were seen from each source.
@@ -66,7 +60,7 @@ impl SeenSignals {
     pub fn expect_echo(&mut self, text: &str) {
         if self.ours.len() < REMEMBERED {
             self.ours
-                .extend(signal::parse_signals(text).iter().map(hash));
+                .extend(signal::parse_signals(text).iter().map(hash_of));
         }
     }
 
@@ -77,19 +71,19 @@ impl SeenSignals {
 
     pub(in crate::app) fn by_hook(&mut self, signal: &Signal) -> bool {
         let seen = SignalHash::of(signal);
-        if take(&mut self.behind, seen) {
+        if recent::take(&mut self.behind, &seen) {
             return false;
         }
-        remember(&mut self.ahead, seen);
+        recent::push(&mut self.ahead, seen, REMEMBERED);
         true
     }
 
     pub(in crate::app) fn by_transcript(&mut self, signal: &Signal) -> bool {
         let seen = SignalHash::of(signal);
-        if take(&mut self.ahead, seen) {
+        if recent::take(&mut self.ahead, &seen) {
             return false;
         }
-        remember(&mut self.behind, seen);
+        recent::push(&mut self.behind, seen, REMEMBERED);
         let newer = |have: &SignalHash| have.slot.is_some() && have.slot == seen.slot;
         !self.ahead.iter().any(newer)
     }
@@ -106,21 +100,9 @@ impl SeenSignals {
         self.in_pane = hashes;
         let mut new = signals;
         new.drain(..known);
-        new.retain(|signal| !self.ours.contains(&hash(signal)));
+        new.retain(|signal| !self.ours.contains(&hash_of(signal)));
         new
     }
-}
-
-fn take(hashes: &mut VecDeque<SignalHash>, seen: SignalHash) -> bool {
-    let at = hashes.iter().position(|have| *have == seen);
-    at.and_then(|at| hashes.remove(at)).is_some()
-}
-
-fn remember(hashes: &mut VecDeque<SignalHash>, seen: SignalHash) {
-    if hashes.len() >= REMEMBERED {
-        hashes.pop_front();
-    }
-    hashes.push_back(seen);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     api::wire::AgentState,
     app::event::{CallId, TranscriptFacts},
-    guard::{Guard, GuardSettings, Source},
+    guard::{Guard, Source},
     lineage::IterationId,
 };
 use pitstop_agent::{StartSource, bridge::QuestionId};
@@ -23,7 +23,7 @@ use super::{
 };
 
 /// The session that the agent is in.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Session {
     iteration: IterationId,
     pane: IterationId,
@@ -86,24 +86,8 @@ impl Session {
             iteration,
             pane: iteration,
             id,
-            agent: AgentView::default(),
-            orders: Orders::default(),
-            guard: Guard::new(GuardSettings::default()),
-            client: ClientLimits::default(),
-            costs: TurnCosts::default(),
-            spending: Spending::default(),
-            compactions: Compactions::default(),
-            transcript: TranscriptFacts::default(),
-            transcript_lost: false,
-            title: String::new(),
-            began: None,
-            called_at: None,
-            held_permission: None,
-            asks_of_prompts: false,
-            held_prompt: None,
-            submission: Submission::default(),
-            calm_epoch: 0,
             is_generic,
+            ..Self::default()
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::app::event::SummaryId;
+use pitstop_base::format;
 use pitstop_handoff::summary::{SummaryMade, SummarySource};
 
 /// The summary of the session, and the order for a new one.
@@ -63,14 +64,9 @@ impl Summaries {
         } else {
             let note = format!(
                 "(Written {} before the end of the session.)",
-                turns_of(passed)
+                format::count(passed, "turn")
             );
             Cow::Owned(format!("{note}\n\n{}", current.text))
         })
     }
-}
-
-pub(in crate::app) fn turns_of(count: u32) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} turn{plural}")
 }

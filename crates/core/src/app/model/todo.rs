@@ -10,6 +10,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use pitstop_base::recent;
 use pitstop_handoff::{
     PreservedState,
     preserved::{Origin, texts},
@@ -85,10 +86,7 @@ impl TodoList {
         if self.written.knows(call) {
             return;
         }
-        if self.ahead.len() >= AHEAD_CAP {
-            self.ahead.pop_front();
-        }
-        self.ahead.push_back(call.clone());
+        recent::push(&mut self.ahead, call.clone(), AHEAD_CAP);
         self.now.apply(call);
     }
 

@@ -9,7 +9,7 @@ use crate::{
     app::{effect::Effect, event::TimerId},
     lineage::{IterationId, journal::Step},
 };
-use pitstop_base::{clock::At, keymap::Direction};
+use pitstop_base::{clock::At, keymap::Direction, recent};
 use pitstop_handoff::scratchpad::MAX_BYTES;
 use pitstop_terminal::{input::HostInput, pane::replay::Replay};
 use pitstop_transcript::Tokens;
@@ -363,10 +363,7 @@ impl View {
     pub(in crate::app) fn notify(&mut self, text: String, bad: bool, at: At) {
         self.log(&text, bad, at.wall);
         self.withdraw_notice(&text);
-        self.notices.push_back(Notice { text, bad, at });
-        if self.notices.len() > NOTICED {
-            self.notices.pop_front();
-        }
+        recent::push(&mut self.notices, Notice { text, bad, at }, NOTICED);
     }
 
     /// Takes a line of the footer down that is no longer true.
@@ -439,11 +436,8 @@ impl View {
             last.at = at;
             return;
         }
-        if self.log.len() == LOGGED {
-            self.log.pop_front();
-        }
         let text = text.to_owned();
-        self.log.push_back(Logged { text, bad, at });
+        recent::push(&mut self.log, Logged { text, bad, at }, LOGGED);
     }
 
     /// Leaves the screen of the agent before: copy mode has no still image of the new one, and the rest of a mouse press is not for

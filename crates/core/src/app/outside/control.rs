@@ -20,7 +20,7 @@ use crate::app::{
     effect::Effect,
     event::{CallId, TimerId},
     facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
-    model::{Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
+    model::{CarryOut, Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
     outside::report,
     reboot::{
         self, Approval, RebootAction, iteration,

@@ -1,9 +1,6 @@
 //! The reports for scripts and people elsewhere: the model as data.
 
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hash as _, Hasher as _},
-};
+use std::collections::BTreeMap;
 
 use serde::Deserialize as _;
 
@@ -49,7 +46,7 @@ use crate::app::{
     autopilot, cold_cache,
     facts::{Block, agent_reason, blocked_by, cost_of, lasted, limit_reset, totals_of},
     forecast,
-    model::{Model, needs::Need},
+    model::{Model, needs::Need, progress::hash_of},
     reboot::{self, Banner},
     session::{bridge, cost, payoff},
 };
@@ -329,9 +326,7 @@ pub fn handoff(model: &Model) -> HandoffReport {
 /// Returns the revision of a text: a number that no one can tell anything from but whether it is the same text.
 #[must_use]
 pub fn revision(text: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    format!("{:016x}", hasher.finish())
+    format!("{:016x}", hash_of(&text))
 }
 
 /// Returns the permission that the agent asks for.

@@ -20,7 +20,7 @@ use crate::app::{
         checkpoint::{self, SaveOrder},
     },
     event::CallId,
-    model::{Model, draft::HandoffDraft, moments::SeenBy},
+    model::{CarryOut, Model, draft::HandoffDraft, moments::SeenBy},
     outside::report,
 };
 

@@ -116,8 +116,7 @@ pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str, moved: Option
     let blank = Handoff {
         text: marker.to_string(),
         marker,
-        left_out: Vec::new(),
-        warnings: Vec::new(),
+        ..Handoff::default()
     };
     let Some(moved) = moved.filter(|_| !body.trim().is_empty()) else {
         return blank.with_body(body);

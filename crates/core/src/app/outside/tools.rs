@@ -8,7 +8,12 @@ use pitstop_handoff::signal::Signal;
 use pitstop_transcript::Tokens;
 
 use crate::app::{
-    event::CallId, forecast, model::Model, outside::report, reboot, refusal::Refusal,
+    event::CallId,
+    forecast,
+    model::{CarryOut, Model},
+    outside::report,
+    reboot,
+    refusal::Refusal,
 };
 
 /// The part of the handoff that is shown, in characters: 1 500 tokens.

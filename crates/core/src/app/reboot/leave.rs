@@ -8,7 +8,7 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::Effect,
-    model::{Model, Overlay, reboot::RebootOutcome},
+    model::{CarryOut, Model, Overlay, reboot::RebootOutcome},
     reboot::{
         ending::{self, EndingEvent},
         iteration::close_iteration,

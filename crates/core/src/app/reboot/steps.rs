@@ -27,7 +27,7 @@ use crate::app::{
     event::TimerId,
     facts::{answers_at_once, holds_compaction, is_safe, not_begun, reads_task, typing_refusal},
     model::{
-        Model, Overlay,
+        CarryOut, Model, Overlay,
         attempt::{AttemptEvent, verify_timer},
         event_scratch::NoReboot,
         orders::Purpose,
@@ -201,8 +201,7 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
         }
         AgentAct::LetGo => {
             let attempt = model.reboot.attempt.as_mut();
-            let goes_on = attempt.and_then(Attempt::let_client_go);
-            model.emit_all(goes_on);
+            attempt.and_then(Attempt::let_client_go).carry_out(model);
         }
         AgentAct::End => ending::on(model, EndingEvent::Begins { urgent: false }),
         AgentAct::Start(process) => {

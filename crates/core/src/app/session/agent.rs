@@ -20,7 +20,7 @@ use crate::app::{
     event::TranscriptFacts,
     facts::handoff_size,
     model::{
-        Model, activity::TitleState, attempt::AttemptEvent, session::Session,
+        CarryOut, Model, activity::TitleState, attempt::AttemptEvent, session::Session,
         submission::SubmissionEvent,
     },
     reboot::{self, RebootEvent, in_place::ReplaceEvent, submit, trim::SurveyEvent},

@@ -31,7 +31,7 @@ use crate::app::{
     effect::Effect,
     event::{BridgeEvent, TimerId},
     model::{
-        AgentView, Model,
+        AgentView, CarryOut, Model,
         orders::{EndedOrder, OrderEnd, Purpose},
         session::Session,
         submission::SubmissionEvent,

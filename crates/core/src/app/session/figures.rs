@@ -27,7 +27,7 @@ use crate::app::{
     effect::Effect,
     event::TimerId,
     facts::awaits_replaced_turn,
-    model::{Model, session::Session},
+    model::{CarryOut, Model, session::Session},
     reboot::on_the_fly,
     session::compaction::CompactionSign,
 };
@@ -190,8 +190,7 @@ pub(in crate::app) fn on(model: &mut Model, event: FigureEvent<'_>) {
     let (session, effects) = (&mut model.session, &mut model.scratch.effects);
     session.look_at_words_later(effects);
     if used.is_some() {
-        let timer = model.view.figure_came(model.now);
-        model.emit_all(timer);
+        model.view.figure_came(model.now).carry_out(model);
     }
     let mut saved = false;
     if let Some(crossing) = model.session.guard.crossing(model.now) {

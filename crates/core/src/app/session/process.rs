@@ -15,51 +15,53 @@ use crate::app::{
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{AgentView, Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
+    model::{AgentView, CarryOut, Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
     },
 };
 
-/// Takes note that the agent's process runs.
-pub fn spawned(model: &mut Model, iteration: IterationId, process: ProcessStamp, new_ids: NewIds) {
+/// Takes note that the agent's process runs, or of the reason why it could not be started.
+pub fn launched(
+    model: &mut Model,
+    iteration: IterationId,
+    launch: Result<(ProcessStamp, NewIds), String>,
+) {
     if iteration != model.session.iteration() {
         return;
     }
-    model.session.agent.process = Some(process);
-    if model.is_generic() {
-        model.session.agent.state = AgentState::Idle;
-    }
-    // This is read before the reboot is notified of the process, which may end the attempt.
-    let kept = undelivered(model);
-    model.reboot.agent_started(new_ids);
-    // The next handoff has a nonce of its own; the one on its way keeps its own.
-    model.draft.leave_edit(model.now);
-    if let Some(body) = kept {
-        handoff::draft(model);
-        model.draft.restore_body(&body);
-    }
-    model
-        .session
-        .read_client_settings(&mut model.scratch.effects);
-    save_iteration(model);
-}
-
-/// Handles an agent's process that could not be started.
-pub fn spawn_failed(model: &mut Model, iteration: IterationId, why: &str) {
-    if iteration != model.session.iteration() {
-        return;
-    }
-    model.session.agent.state = AgentState::Exited;
-    model.session.agent.exit = Some(why.to_owned());
-    model.error(why.to_owned());
-    if model.reboot.attempt.is_some() {
-        return model.reboot.on(AttemptEvent::NotSpawned(why));
-    }
-    close_iteration(model, EndReason::Crash);
-    if !autopilot::takes_over(model.autopilot.as_ref(), &mut model.scratch, false) {
-        model.view.open(Overlay::Exited);
+    match launch {
+        Ok((process, new_ids)) => {
+            model.session.agent.process = Some(process);
+            if model.is_generic() {
+                model.session.agent.state = AgentState::Idle;
+            }
+            // This is read before the reboot is notified of the process, which may end the attempt.
+            let kept = undelivered(model);
+            model.reboot.agent_started(new_ids);
+            // The next handoff has a nonce of its own; the one on its way keeps its own.
+            model.draft.leave_edit(model.now);
+            if let Some(body) = kept {
+                handoff::draft(model);
+                model.draft.restore_body(&body);
+            }
+            let effects = &mut model.scratch.effects;
+            model.session.read_client_settings(effects);
+            save_iteration(model);
+        }
+        Err(why) => {
+            model.session.agent.state = AgentState::Exited;
+            model.session.agent.exit = Some(why.clone());
+            model.error(why.clone());
+            if model.reboot.attempt.is_some() {
+                return model.reboot.on(AttemptEvent::NotSpawned(&why));
+            }
+            close_iteration(model, EndReason::Crash);
+            if !autopilot::takes_over(model.autopilot.as_ref(), &mut model.scratch, false) {
+                model.view.open(Overlay::Exited);
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::app::{
     event::{Closing, TimerId},
     facts::{is_cut_by_us, is_last, is_typing},
     model::{
-        AgentView, Model,
+        AgentView, CarryOut, Model,
         activity::{ReportedStop, TitleState},
         progress::hash_of,
         reboot::Reboot,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::app::{
     consequences::Consequences,
     effect::Effect,
-    model::{Focus, Model, view::View},
+    model::{CarryOut, Focus, Model, view::View},
     view::layout,
 };
 use crate::lineage::IterationId;
@@ -19,8 +19,7 @@ pub fn set_focus(model: &mut Model, focus: Focus) {
     model.draft.leave_editors(model.now).carry_out(model);
     let had_pane = model.view.focus == Focus::Pane;
     model.view.focus = focus;
-    let left = model.view.copy.drop_mode();
-    model.emit_all(left);
+    model.view.copy.drop_mode().carry_out(model);
     if had_pane != (focus == Focus::Pane) {
         model.emit(Effect::FocusPane(focus == Focus::Pane));
     }

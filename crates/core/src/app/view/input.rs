@@ -25,7 +25,7 @@ use crate::app::{
     effect::Effect,
     event::{HostEvent, TimerId},
     model::{
-        Focus, Model, Overlay, draft::HandoffDraft, reading::Reading, reboot::Replaced,
+        CarryOut, Focus, Model, Overlay, draft::HandoffDraft, reading::Reading, reboot::Replaced,
         view::HelpSearch,
     },
     outside::control,
@@ -330,8 +330,7 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             let keeps_nothing = model.session.agent.full_screen && !model.is_generic();
             let (session, iteration) = (model.session.id, model.session.iteration());
             let read = keeps_nothing.then_some(Effect::ReadTranscript(session, iteration));
-            let effects = model.view.copy.toggle(read);
-            model.emit_all(effects);
+            model.view.copy.toggle(read).carry_out(model);
         }
         Action::Checkpoint => {
             let tags = vec![checkpoint::MANUAL.to_owned()];
@@ -430,8 +429,7 @@ fn paste(model: &mut Model, piece: HostInput) {
     if !in_editor {
         model.info("nothing here takes a paste: focus the pane, or press e to edit");
     } else if place == (None, Focus::Scratchpad) {
-        let timer = model.draft.notes.paste(&text);
-        model.emit_all(timer);
+        model.draft.notes.paste(&text).carry_out(model);
     } else {
         model.draft.handoff.paste(&text);
     }
