@@ -15,7 +15,6 @@ use pitstop_transcript::Tokens;
 use crate::app::{facts::fresh_tokens, model::Model};
 
 /// Returns the prompt cache as it is now: it may have gone cold since it was last reported as warm.
-#[must_use]
 pub fn report(model: &Model) -> Option<CacheReport> {
     let cache = model.session.agent.prompt_cache?;
     let expires_at = expiry(cache);
@@ -48,7 +47,6 @@ fn price(model: &Model, cache: PromptCache, count: Tokens) -> Option<f64> {
 
 /// Returns the cold cache if a person who is about to go on is to know of it: a fresh session would be cheaper, now and with each
 /// further call, as both prices rise with what is read.
-#[must_use]
 pub fn advised(model: &Model) -> Option<CacheReport> {
     let idle = model.session.agent.state == AgentState::Idle;
     costly(model).filter(|_| idle && model.config.guard.cold_cache != ColdCache::Off)
@@ -66,7 +64,6 @@ pub(in crate::app) fn costly(model: &Model) -> Option<CacheReport> {
 
 /// Returns what a call writes into the cold cache, and what it would write in a fresh session, with the prices as far as they are
 /// known: `143k, about $0.89` and `fresh: 21k, $0.13`.
-#[must_use]
 pub fn words(cache: &CacheReport) -> Vec<String> {
     let dollars = |usd: Option<f64>, about| {
         usd.map_or_else(String::new, |usd| {

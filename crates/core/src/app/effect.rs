@@ -393,7 +393,6 @@ pub enum StopSignal {
 
 impl StopSignal {
     /// Returns the next stronger signal.
-    #[must_use]
     pub const fn next(self) -> Option<Self> {
         match self {
             Self::Interrupt => Some(Self::Exit),
@@ -405,7 +404,6 @@ impl StopSignal {
     }
 
     /// Returns the word for the signal.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Interrupt => "Escape",

@@ -447,7 +447,6 @@ pub struct StoreAway {
 
 impl StoreAway {
     /// Returns the place of what waits, in words.
-    #[must_use]
     pub const fn place(&self) -> &'static str {
         if self.is_kept { "on disk" } else { "in memory" }
     }

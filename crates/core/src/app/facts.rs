@@ -31,7 +31,6 @@ use crate::app::{
 };
 
 /// Returns what the agent waits for, or the reason that nothing is known, in words.
-#[must_use]
 pub fn agent_reason(model: &Model) -> Option<String> {
     let agent = &model.session.agent;
     match agent.state {
@@ -75,7 +74,6 @@ pub fn agent_reason(model: &Model) -> Option<String> {
 }
 
 /// Reports whether the agent has ended and nothing but a person brings it back.
-#[must_use]
 pub fn waits_for_enter(model: &Model) -> bool {
     model.session.agent.state == AgentState::Exited
         && model.reboot.attempt.is_none()
@@ -83,7 +81,6 @@ pub fn waits_for_enter(model: &Model) -> bool {
 }
 
 /// Returns what Enter in the pane of an ended agent does.
-#[must_use]
 pub fn after_end(model: &Model) -> &'static str {
     if model.is_generic() {
         "Enter starts it again"
@@ -100,7 +97,6 @@ pub(in crate::app) fn limit_reset(model: &Model) -> Option<DateTime<Utc>> {
 }
 
 /// Reports whether the title shows that no turn runs.
-#[must_use]
 pub fn is_calm(model: &Model) -> bool {
     model.session.agent.activity.title == Some(TitleState::Calm)
 }
@@ -131,7 +127,6 @@ pub enum Block {
 
 impl Block {
     /// Returns the event that has to happen first, as words that follow `waits`.
-    #[must_use]
     pub const fn awaited(self) -> &'static str {
         match self {
             Self::Turn => "for the turn to end",
@@ -147,7 +142,6 @@ impl Block {
 }
 
 /// Returns the reason that the conversation cannot be replaced inside the running client now, if so.
-#[must_use]
 pub fn replace_refusal(model: &Model) -> Option<String> {
     let agent = &model.session.agent;
     if model.is_generic() {
@@ -166,28 +160,24 @@ pub fn replace_refusal(model: &Model) -> Option<String> {
 }
 
 /// Reports whether the client shows that a turn of its main conversation runs.
-#[must_use]
 pub fn turn_runs(model: &Model) -> bool {
     let reported = model.session.agent.bridge.of(model.session.id);
     reported.is_some_and(|reported| reported.turn == Some(true))
 }
 
 /// Returns the reason that the conversation cannot be replaced within a turn now, if so.
-#[must_use]
 pub fn on_the_fly_refusal(model: &Model) -> Option<String> {
     let no_turn = || (!turn_runs(model)).then(|| "no turn runs".to_owned());
     replace_refusal(model).or_else(no_turn)
 }
 
 /// Reports whether the reboot under way replaces the conversation inside the running client.
-#[must_use]
 pub fn goes_in_place(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| attempt.kind.replaces())
 }
 
 /// Reports whether the reboot under way does so in the middle of the turn.
-#[must_use]
 pub fn goes_on_the_fly(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| attempt.kind == Kind::OnTheFly)
@@ -212,13 +202,11 @@ pub(in crate::app) fn has_stopped_compacting(model: &Model, epoch: u64) -> bool 
 }
 
 /// Reports whether the client waits in a compaction.
-#[must_use]
 pub fn holds_compaction(model: &Model) -> bool {
     held(model).is_some()
 }
 
 /// Returns the time in which a person may still answer it; `None` once it is answered.
-#[must_use]
 pub fn answer_left(model: &Model) -> Option<Duration> {
     let attempt = model.reboot.attempt.as_ref()?;
     let until = held(model)?.until;
@@ -239,7 +227,6 @@ pub(in crate::app) fn awaits_replaced_turn(model: &Model) -> bool {
 }
 
 /// Returns what blocks a reboot now; empty at a safe moment. A person who has approved does not block it by typing.
-#[must_use]
 pub fn blocked_by(model: &Model) -> Vec<Block> {
     let agent = &model.session.agent;
     // Background work goes on with the process, and the prompt box keeps what it holds.
@@ -292,13 +279,11 @@ pub(in crate::app) fn is_cut_by_us(model: &Model) -> bool {
 }
 
 /// Reports whether nothing blocks a reboot now.
-#[must_use]
 pub fn is_safe(model: &Model) -> bool {
     blocked_by(model).is_empty()
 }
 
 /// Reports whether the human has typed into the pane within the quiet time.
-#[must_use]
 pub fn is_typing(model: &Model) -> bool {
     let quiet = model.config.reboot.typing_quiet;
     let typed_at = model.session.agent.typed_at;
@@ -319,7 +304,6 @@ pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
 }
 
 /// Returns what the prompt box holds now, behind an earlier prompt that could not be put back there yet.
-#[must_use]
 pub fn unsent(model: &Model) -> Unsent {
     match (&model.reboot.unsent, in_box(model)) {
         // What the box of an agent that is gone held was taken over at its end.
@@ -385,7 +369,6 @@ pub(in crate::app) fn expanded_text(model: &Model) -> Option<String> {
 }
 
 /// Returns the prompts of a person's that wait for the agent, which works: they are gone if it ends.
-#[must_use]
 pub fn queued(model: &Model) -> &[String] {
     let works = model.session.agent.state == AgentState::Busy && model.autopilot.is_none();
     if works && !model.session.is_transcript_lost() {
@@ -404,7 +387,6 @@ pub(in crate::app) fn not_begun(model: &Model) -> Option<String> {
 }
 
 /// Returns what keeps a text from being typed into the agent's prompt now, whatever else the agent does.
-#[must_use]
 pub fn typing_refusal(model: &Model) -> Option<&'static str> {
     if model.session.submission.is_open() {
         return Some("another text is on its way to the agent");
@@ -416,7 +398,6 @@ pub fn typing_refusal(model: &Model) -> Option<&'static str> {
 }
 
 /// Returns the body of a message that was not delivered, while the old session is being resumed: it stays at hand for another review.
-#[must_use]
 pub fn undelivered(model: &Model) -> Option<String> {
     let message = match &model.reboot.attempt {
         // A trim sends no message, so the human's own is still to be sent.
@@ -429,7 +410,6 @@ pub fn undelivered(model: &Model) -> Option<String> {
 }
 
 /// Returns the reason for which the old iteration of this reboot ends, as its record names it.
-#[must_use]
 pub fn end_reason(model: &Model) -> EndReason {
     match model.reboot.attempt.as_ref().map(|attempt| attempt.cause) {
         Some(Cause::Threshold | Cause::Breakpoint | Cause::ContextLimit | Cause::Compaction) => {
@@ -442,7 +422,6 @@ pub fn end_reason(model: &Model) -> EndReason {
 
 /// Returns the figure that decides about reboots. An estimate is not good enough: a program that only redraws its screen would fill
 /// any window by it.
-#[must_use]
 pub fn deciding_figure(model: &Model) -> Option<Figure> {
     let figure = model.session.guard.figure(model.now);
     figure.filter(|figure| figure.source != Source::Estimate)
@@ -454,7 +433,6 @@ pub(in crate::app) fn is_forced(model: &Model) -> bool {
 }
 
 /// Reports whether no reboot is to begin by itself just now.
-#[must_use]
 pub fn is_quiet(model: &Model) -> bool {
     let quiet = model.reboot.quiet.as_ref();
     quiet.is_some_and(|quiet| {
@@ -463,14 +441,12 @@ pub fn is_quiet(model: &Model) -> bool {
 }
 
 /// Returns the cost of an iteration of this run, in US dollars; for the one that runs, by now.
-#[must_use]
 pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
     let now = model.session.spending.cost();
     now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
 }
 
 /// Returns the length of an iteration of this run; for the one that runs, by now.
-#[must_use]
 pub fn lasted(iteration: &Iteration, model: &Model) -> Duration {
     let now = model.session.lasted(model.now);
     let now = now.filter(|_| iteration.is_open());
@@ -478,7 +454,6 @@ pub fn lasted(iteration: &Iteration, model: &Model) -> Duration {
 }
 
 /// Returns the input and output tokens of an iteration of this run; for the one that runs, by now.
-#[must_use]
 pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
     let now = model.session.spending.tokens();
     let now = now.filter(|_| iteration.is_open());
@@ -486,7 +461,6 @@ pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
 }
 
 /// Returns what the run has spent so far: iterations, cost and time.
-#[must_use]
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
     let cost = |one: &Iteration| cost_of(one, model).unwrap_or(0.0);
@@ -499,14 +473,12 @@ pub fn spent(model: &Model) -> Spent {
 }
 
 /// Returns the task that was given to the run: its objective before any other.
-#[must_use]
 pub fn run_task(model: &Model) -> Option<&str> {
     let run = model.autopilot.as_ref();
     run.map(|run| run.pilot.plan.task.as_str())
 }
 
 /// Returns the handoff's text about the stop phrase; empty where there is no run.
-#[must_use]
 pub fn closing_words(model: &Model) -> String {
     let run = model.autopilot.as_ref();
     run.map_or_else(String::new, |run| {
@@ -515,21 +487,18 @@ pub fn closing_words(model: &Model) -> String {
 }
 
 /// Reports whether a run goes on unattended.
-#[must_use]
 pub fn is_unattended(model: &Model) -> bool {
     let run = model.autopilot.as_ref();
     run.is_some_and(|run| !run.pilot.plan.attended)
 }
 
 /// Reports whether a run may have no further iteration.
-#[must_use]
 pub fn is_last(model: &Model) -> bool {
     let caps = model.autopilot.as_ref().map(|run| run.pilot.plan.caps);
     caps.is_some_and(|caps| caps.forbids_another(&spent(model)).is_some())
 }
 
 /// Returns the time that `auto` announces a reboot for: zero where the run is unattended, or when each turn ends in one.
-#[must_use]
 pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
     if is_unattended(model) || cause == Cause::Autopilot {
         Duration::ZERO
@@ -539,7 +508,6 @@ pub fn auto_delay(model: &Model, cause: Cause) -> Duration {
 }
 
 /// Returns the prompt for an agent that is started again after it died.
-#[must_use]
 pub fn restart_prompt(model: &Model) -> Option<String> {
     let run = model.autopilot.as_ref();
     let plan = &run.filter(|run| !run.pilot.is_held())?.pilot.plan;
@@ -555,7 +523,6 @@ pub fn reads_task(model: &Model) -> Option<Effect> {
 
 /// Returns the tokens that a fresh session would begin with: its base load, by the client's own count where no fresh session has
 /// been seen, and the handoff.
-#[must_use]
 pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
     let by_client = || {
         model
@@ -572,7 +539,6 @@ pub fn fresh_tokens(model: &Model) -> Option<Tokens> {
 
 /// Returns the tokens that a fresh session carries before any work, as the gauge shows it: by this iteration's first figure, unless
 /// this one was resumed.
-#[must_use]
 pub fn base_load(model: &Model) -> Option<Tokens> {
     match model.current_iteration() {
         Some(one) if handoff_size(one).is_none() => fresh_load(model),

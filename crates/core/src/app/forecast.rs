@@ -21,20 +21,17 @@ const MANY_HOURS: u32 = 10;
 const COUNTED_SINGLY: u32 = 20;
 
 /// Returns the forecast as scripts read it; `None` without a figure.
-#[must_use]
 pub fn report(model: &Model) -> Option<ForecastReport> {
     model.session.guard.forecast_report(model.now)
 }
 
 /// Returns the whole forecast in words: growth, what is left, and the tool calls beside minutes.
-#[must_use]
 pub fn words(forecast: &ForecastReport) -> Vec<String> {
     let said = [growth(forecast), left(forecast), calls_beside(forecast)];
     said.into_iter().flatten().collect()
 }
 
 /// Returns the growth, in the unit that fits: `+4.1k a minute`.
-#[must_use]
 pub fn growth(forecast: &ForecastReport) -> Option<String> {
     let by_minute = forecast.growth_per_minute.map(|count| (count, "minute"));
     let by_call = forecast.growth_per_call.map(|count| (count, "tool call"));
@@ -48,7 +45,6 @@ pub fn growth(forecast: &ForecastReport) -> Option<String> {
 }
 
 /// Returns what is left to the compact line, in the unit that fits: `about 12 min left`.
-#[must_use]
 pub fn left(forecast: &ForecastReport) -> Option<String> {
     let said = match forecast.unit? {
         ForecastUnit::Turns => turns(forecast.turns_left?),
@@ -59,7 +55,6 @@ pub fn left(forecast: &ForecastReport) -> Option<String> {
 }
 
 /// Returns the tool calls that are left, where minutes are the unit.
-#[must_use]
 pub fn calls_beside(forecast: &ForecastReport) -> Option<String> {
     let beside = forecast.unit == Some(ForecastUnit::Minutes);
     let said = calls(forecast.calls_left.filter(|_| beside)?);

@@ -14,13 +14,11 @@ use crate::app::{facts::spent, model::Model};
 pub struct TurnCount(IterationId, u32);
 
 /// Returns the number of turns that the present iteration has had.
-#[must_use]
 pub const fn turns(model: &Model) -> TurnCount {
     TurnCount(model.session.iteration(), model.session.agent.turns)
 }
 
 /// Returns the number of turns that have ended since.
-#[must_use]
 pub(super) fn turns_since(model: &Model, before: TurnCount) -> u32 {
     let (TurnCount(iteration, turns), TurnCount(present, now)) = (before, turns(model));
     let same = iteration == present;
@@ -28,7 +26,6 @@ pub(super) fn turns_since(model: &Model, before: TurnCount) -> u32 {
 }
 
 /// Returns the figures for monitoring.
-#[must_use]
 pub fn metrics(model: &Model) -> MetricsReport {
     let figure = model.session.guard.figure(model.now);
     let figure = figure.as_ref();

@@ -60,20 +60,17 @@ pub struct Core {
 
 impl Core {
     /// Takes a model over.
-    #[must_use]
     pub const fn new(model: Model) -> Self {
         Self { model }
     }
 
     /// Takes a model over as [`Core::new`] does, where there is no terminal: no panel is seen.
-    #[must_use]
     pub const fn headless(mut model: Model) -> Self {
         model.view.hide_panels();
         Self::new(model)
     }
 
     /// Returns the model as it is.
-    #[must_use]
     pub const fn view(&self) -> &Model {
         &self.model
     }
@@ -89,7 +86,6 @@ impl Core {
     }
 
     /// Returns the model as it was last, with what the agents have left running.
-    #[must_use]
     pub fn end(self, left_running: Option<String>) -> Model {
         let mut model = self.model;
         model.outside.leave_running(left_running);
@@ -98,7 +94,6 @@ impl Core {
 }
 
 /// Returns the model of a supervisor that has not started its agent yet.
-#[must_use]
 pub fn model_of(beginning: Beginning) -> Model {
     let mut model = Model::new(beginning);
     let settings = figures::guard_settings(&model.config);

@@ -182,7 +182,6 @@ pub struct Beginning {
 
 impl Model {
     /// Creates the state of a supervisor that has not started its agent yet and has drafted nothing.
-    #[must_use]
     pub fn new(beginning: Beginning) -> Self {
         let last = beginning.lineage.iterations().last();
         let iteration = last.map_or(IterationId::FIRST, |last| last.iteration.next());

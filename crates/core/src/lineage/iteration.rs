@@ -37,7 +37,6 @@ words! {
 impl EndReason {
     /// Returns the reason in a few words, for a list, with the signal that ended pitstop and whether that cut a turn. The cause of the
     /// next iteration says more about a reboot than this word.
-    #[must_use]
     pub fn short(self, next: Option<Cause>, signal: Option<&str>, in_turn: bool) -> String {
         let why = match self {
             Self::Shutdown if signal == Some(HANG_UP) => "terminal closed",
@@ -61,7 +60,6 @@ impl EndReason {
     }
 
     /// Returns the reason why an iteration ended, as the end of a sentence.
-    #[must_use]
     pub const fn phrase(self) -> &'static str {
         match self {
             Self::Natural => "it ended by itself",
@@ -159,13 +157,11 @@ pub struct Iteration {
 
 impl Iteration {
     /// Reports whether it is still open.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.ended_at.is_none()
     }
 
     /// Returns its length; as long as it is open, that when it was recorded last.
-    #[must_use]
     pub fn lasted(&self) -> Duration {
         let by_moments = || {
             let time = self.ended_at?.signed_duration_since(self.started_at);
@@ -176,7 +172,6 @@ impl Iteration {
     }
 
     /// Returns the reason why it ended, as the end of a sentence; `None` while it is open.
-    #[must_use]
     pub fn ending(&self) -> Option<&'static str> {
         Some(match (self.end_reason?, self.signal.as_deref()) {
             (EndReason::Shutdown, Some(HANG_UP)) => "its terminal was closed",
@@ -186,7 +181,6 @@ impl Iteration {
     }
 
     /// Reports whether a handoff was given to it, and not a trimmed copy or nothing.
-    #[must_use]
     pub fn was_given_handoff(&self) -> bool {
         let record = self.reboot.as_ref();
         record.is_some_and(|one| one.trim.is_none() && one.handoff_bytes > 0)

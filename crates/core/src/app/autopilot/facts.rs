@@ -17,7 +17,6 @@ use crate::app::forecast;
 const MINUTE: u64 = 60;
 
 /// Returns the facts of a run, the most important first: each a name and its text.
-#[must_use]
 pub fn facts(run: &RunReport, zone: Zone) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("task", run.task.clone()),
@@ -72,7 +71,6 @@ fn state(run: &RunReport, zone: Zone) -> String {
 }
 
 /// Returns the time that is left: by the minute, and in the last minute by the second.
-#[must_use]
 pub fn countdown(seconds: u64) -> String {
     let shown = if seconds <= MINUTE {
         seconds

@@ -17,7 +17,6 @@ use super::{Acts, run_facts::RunFacts};
 const TIMELINE_REPORTED: usize = 20;
 
 /// Returns the event of the run's end, with all that it has used.
-#[must_use]
 pub fn run_ended(model: &Model, code: i32) -> RunEvent {
     let spent = spent(model);
     let pilot = model.autopilot.as_ref().map(|run| &run.pilot);
@@ -112,7 +111,6 @@ pub(super) fn start_of(text: &str) -> String {
 }
 
 /// Returns the report of the run that scripts read.
-#[must_use]
 pub fn report(model: &Model) -> Option<RunReport> {
     let run = model.autopilot.as_ref()?;
     let pilot = &run.pilot;

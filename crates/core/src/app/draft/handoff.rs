@@ -284,7 +284,6 @@ impl HandoffPanel {
     }
 
     /// Returns the part of the message that is edited: all below its marker line.
-    #[must_use]
     pub fn editable(&self) -> &str {
         self.current().body().trim_start_matches('\n')
     }

@@ -184,7 +184,6 @@ impl AgentView {
     }
 
     /// Reports whether the agent's prompt is known to hold text that was not submitted: by the screen, else by the keys.
-    #[must_use]
     pub const fn has_draft(&self) -> bool {
         match self.prompt_box {
             PromptBox::Empty => false,

@@ -36,7 +36,6 @@ impl Bridge {
     }
 
     /// Returns the last report on a session, while the bridge is in force.
-    #[must_use]
     pub fn of(&self, session: SessionId) -> Option<&Reported> {
         (self.link.is_in_force() && self.reported.session == Some(session))
             .then_some(&self.reported)
@@ -44,7 +43,6 @@ impl Bridge {
 
     /// Returns the last reported text in a session's prompt box, while the bridge is in force. An empty box gives none, since a box
     /// behind a dialog is reported as empty too.
-    #[must_use]
     pub fn draft(&self, session: SessionId) -> Option<&UnsentPrompt> {
         let draft = self.of(session)?.draft.as_ref();
         draft.filter(|draft| !draft.text.is_empty())

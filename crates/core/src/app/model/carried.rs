@@ -41,7 +41,6 @@ impl Carried {
 
     /// Returns the objective of the work: the one that was stated, or else the human's first request, which a session that began with
     /// a handoff has not in its transcript.
-    #[must_use]
     pub fn objective(&self) -> Option<&str> {
         let stated = self.state.current_objective.as_ref();
         let first = self.requests.first.as_ref();

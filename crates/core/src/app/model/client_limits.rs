@@ -33,7 +33,6 @@ impl ClientLimits {
     }
 
     /// Returns the limit that counts: the one that the client reports, else the lowest.
-    #[must_use]
     pub fn limit(&self) -> Option<&Limit> {
         if let Some(reported) = &self.reported {
             // If the settings give the same limit, theirs is returned, since it names its reason.

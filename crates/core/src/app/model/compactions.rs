@@ -22,7 +22,6 @@ pub struct Compactions {
 
 impl Compactions {
     /// Returns the number of compactions in this iteration.
-    #[must_use]
     pub fn count(self) -> u32 {
         let reported = self.reported();
         let own = u32::from(self.begins_with_one);

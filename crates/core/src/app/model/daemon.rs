@@ -31,7 +31,6 @@ pub struct DaemonState {
 
 impl DaemonState {
     /// Reports whether the pane's process is gone and the session is being ended.
-    #[must_use]
     pub const fn is_ending(&self) -> bool {
         self.held.is_some()
     }

@@ -60,7 +60,6 @@ impl Need {
     }
 
     /// Returns what waits and why, on one line.
-    #[must_use]
     pub fn in_words(&self) -> String {
         match self.why.as_str() {
             "" => self.what.clone(),
@@ -69,7 +68,6 @@ impl Need {
     }
 
     /// Returns the need as scripts read it.
-    #[must_use]
     pub fn report(&self) -> NeedReport {
         NeedReport {
             id: self.id,

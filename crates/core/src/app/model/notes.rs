@@ -90,7 +90,6 @@ struct Foreign {
 
 impl NotesPanel {
     /// Creates a panel of these notes, which the file holds.
-    #[must_use]
     pub fn new(notes: String) -> Self {
         Self {
             disk: notes.clone(),

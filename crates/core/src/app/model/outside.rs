@@ -46,19 +46,16 @@ pub struct Outside {
 
 impl Outside {
     /// Returns one line for each session or process that keeps running after quitting, for the shell.
-    #[must_use]
     pub fn left_running(&self) -> &[String] {
         &self.left_running
     }
 
     /// Returns what a person is needed for, the most urgent first.
-    #[must_use]
     pub fn needs(&self) -> &[Need] {
         &self.needs
     }
 
     /// Returns the exit, if the supervisor is quitting.
-    #[must_use]
     pub const fn quitting(&self) -> Option<Quitting> {
         self.quitting
     }

@@ -30,7 +30,6 @@ pub struct Editor {
 
 impl Editor {
     /// Opens an editor on a text.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
         area.set_wrap_mode(WrapMode::WordOrGlyph);

@@ -57,7 +57,6 @@ impl Progress {
     }
 
     /// Reports whether the present session has got something done, given the draft's state of the work.
-    #[must_use]
     pub fn is_made(&self, state: u64) -> bool {
         self.worked || self.began.is_some_and(|began| began != state)
     }
@@ -70,7 +69,6 @@ impl Progress {
     }
 
     /// Returns the number of sessions in a row that have filled without getting anything done, with the present one if it has not.
-    #[must_use]
     pub fn idle(&self, state: u64) -> u32 {
         if self.is_made(state) {
             0

@@ -228,7 +228,6 @@ pub enum Kind {
 
 impl Kind {
     /// Reports whether it is a reboot proper, which is journaled and recorded.
-    #[must_use]
     pub const fn is_reboot(self) -> bool {
         matches!(
             self,
@@ -237,13 +236,11 @@ impl Kind {
     }
 
     /// Reports whether the conversation is replaced inside the running client: process, session and prompt box stay.
-    #[must_use]
     pub const fn replaces(self) -> bool {
         matches!(self, Self::InPlace | Self::OnTheFly)
     }
 
     /// Returns the way in which the context is handed over.
-    #[must_use]
     pub const fn way(self) -> Way {
         match self {
             Self::Trim => Way::Trim,
@@ -491,7 +488,6 @@ pub enum Proof {
 
 impl Phase {
     /// Returns the step, as the journal names it.
-    #[must_use]
     pub const fn step(&self) -> Step {
         match self {
             Self::Armed => Step::Armed,
@@ -590,7 +586,6 @@ pub enum Breaker {
 
 impl Breaker {
     /// Returns the time at which the breaker ends by itself, if it is known: others end once the session gets something done.
-    #[must_use]
     pub const fn until(self) -> Option<DateTime<Utc>> {
         match self {
             Self::TooMany { until, .. } => Some(until),
@@ -614,7 +609,6 @@ pub enum QuietReason {
 
 impl QuietReason {
     /// Returns in words why no reboot begins for this number of turns more.
-    #[must_use]
     pub fn in_words(&self, turns: u32) -> String {
         let why = match self {
             Self::Deferred => "deferred",
@@ -665,13 +659,11 @@ pub enum Prepared {
 
 impl Attempt {
     /// Returns the step that it is in.
-    #[must_use]
     pub const fn step(&self) -> Step {
         self.phase.step()
     }
 
     /// Reports whether the old agent still lives and nothing has been done to it.
-    #[must_use]
     pub const fn is_harmless(&self) -> bool {
         self.is_open()
             || matches!(
@@ -683,7 +675,6 @@ impl Attempt {
     }
 
     /// Reports whether the plan of the reboot can still be changed.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         matches!(
             self.phase,
@@ -727,7 +718,6 @@ impl Attempt {
     }
 
     /// Reports whether it began by itself.
-    #[must_use]
     pub const fn is_by_itself(&self) -> bool {
         matches!(
             self.cause,
@@ -767,13 +757,11 @@ impl Attempt {
     }
 
     /// Reports whether the handoff was seen to arrive, or the client was seen in the trimmed session.
-    #[must_use]
     pub fn is_proven(&self) -> bool {
         self.has_proof(Proof::Seen)
     }
 
     /// Reports whether the proof is late and the person was notified.
-    #[must_use]
     pub fn is_overdue(&self) -> bool {
         let replacing = matches!(
             self.phase,
@@ -807,7 +795,6 @@ impl Attempt {
     }
 
     /// Reports whether the trimmed copy is being written.
-    #[must_use]
     pub fn is_copying(&self) -> bool {
         self.kind == Kind::Trim && self.step() == Step::Starting && self.trimmed.is_none()
     }

@@ -92,20 +92,17 @@ impl Session {
     }
 
     /// Returns the number of the present iteration.
-    #[must_use]
     pub const fn iteration(&self) -> IterationId {
         self.iteration
     }
 
     /// Returns the iteration that the process in the pane was started for. It is an earlier one where the conversation was replaced
     /// inside the running client since.
-    #[must_use]
     pub const fn pane(&self) -> IterationId {
         self.pane
     }
 
     /// Reports whether the transcript was there and can no longer be read.
-    #[must_use]
     pub const fn is_transcript_lost(&self) -> bool {
         self.transcript_lost
     }
@@ -123,7 +120,6 @@ impl Session {
     }
 
     /// Reports whether no hook has come in this iteration.
-    #[must_use]
     pub const fn is_hookless(&self) -> bool {
         !self.agent.hooked && !self.is_generic
     }
@@ -134,7 +130,6 @@ impl Session {
     }
 
     /// Returns the number of tokens in use, by the best source.
-    #[must_use]
     pub fn used(&self, now: At) -> Option<Tokens> {
         self.guard.figure(now).map(|figure| figure.used)
     }

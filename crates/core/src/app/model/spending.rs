@@ -74,19 +74,16 @@ impl Spending {
     }
 
     /// Returns the cost of the iteration so far, in US dollars; none before a figure was reported.
-    #[must_use]
     pub fn cost(&self) -> Option<f64> {
         self.cost.total()
     }
 
     /// Returns the cost since its beginning of the session that the agent is in, in US dollars.
-    #[must_use]
     pub fn session_cost(&self) -> Option<f64> {
         self.cost.present.map(|(_, now)| now)
     }
 
     /// Returns the tokens that the iteration has used so far; none before its transcript was read.
-    #[must_use]
     pub fn tokens(&self) -> Option<TokenTotals> {
         self.tokens.total()
     }

@@ -149,13 +149,11 @@ pub struct Submission {
 
 impl Submission {
     /// Reports whether a prompt is on its way.
-    #[must_use]
     pub const fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
     /// Reports whether a text is still being put into the prompt box.
-    #[must_use]
     pub(in crate::app) fn is_before_enter(&self) -> bool {
         self.open.as_ref().is_some_and(|prompt| prompt.enters == 0)
     }

@@ -52,7 +52,6 @@ impl Summaries {
     }
 
     /// Returns the model's summary for the handoff of a session that has had this number of turns.
-    #[must_use]
     pub fn by_model(&self, turns: u32) -> Option<Cow<'_, str>> {
         let current = self.current.as_ref()?;
         if current.made.source != SummarySource::Model {

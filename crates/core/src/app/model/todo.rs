@@ -72,7 +72,6 @@ impl Hash for TodoList {
 
 impl TodoList {
     /// Creates a list from the items that an earlier session had done and left open.
-    #[must_use]
     pub fn before(done: Vec<String>, open: Vec<String>) -> Self {
         Self {
             done_before: done,
@@ -124,7 +123,6 @@ impl TodoList {
     }
 
     /// Reports whether the agent has written a list, in this session or in an earlier one.
-    #[must_use]
     pub const fn is_kept(&self) -> bool {
         !self.now.is_empty() || !self.done_before.is_empty() || !self.open_before.is_empty()
     }

@@ -169,7 +169,6 @@ impl Preview {
     }
 
     /// Returns the number of the survey under way.
-    #[must_use]
     pub fn asked(&self) -> Option<u64> {
         self.asked.map(|(ask, _)| ask)
     }

@@ -27,7 +27,6 @@ pub struct ModelSnapshot {
 
 impl ModelSnapshot {
     /// Returns a snapshot of the model.
-    #[must_use]
     pub fn of(model: &Model) -> Self {
         let figure = model.session.guard.figure(model.now);
         let figure = figure.as_ref();

@@ -59,7 +59,6 @@ fn number(id: u64) -> u32 {
 }
 
 /// Returns the report of the present state.
-#[must_use]
 pub fn status(model: &Model) -> StatusReport {
     let identity = &model.identity;
     let cost = cost::per_turn(model);
@@ -224,7 +223,6 @@ fn held(model: &Model) -> Option<HeldReport> {
 }
 
 /// Returns the iterations of this run.
-#[must_use]
 pub fn history(model: &Model) -> HistoryReport {
     HistoryReport {
         run_id: Some(model.run().to_string()),
@@ -249,7 +247,6 @@ pub fn history(model: &Model) -> HistoryReport {
 }
 
 /// Returns one iteration's record as scripts read it.
-#[must_use]
 pub fn iteration_report(iteration: &Iteration) -> IterationReport {
     let record = iteration.reboot.as_ref();
     IterationReport {
@@ -297,7 +294,6 @@ pub fn iteration_report(iteration: &Iteration) -> IterationReport {
 }
 
 /// Returns the handoff as it would be sent now.
-#[must_use]
 pub fn handoff(model: &Model) -> HandoffReport {
     let handoff = model.draft.handoff.current();
     let (state, notes) = (&model.draft.preserved, model.draft.notes.parsed());
@@ -324,13 +320,11 @@ pub fn handoff(model: &Model) -> HandoffReport {
 }
 
 /// Returns the revision of a text: a number that no one can tell anything from but whether it is the same text.
-#[must_use]
 pub fn revision(text: &str) -> String {
     format!("{:016x}", hash_of(&text))
 }
 
 /// Returns the permission that the agent asks for.
-#[must_use]
 pub fn permission(model: &Model) -> Option<PermissionReport> {
     let mut needs = model.outside.needs().iter();
     let need = needs.find(|need| need.kind == NeedKind::Permission)?;
@@ -345,7 +339,6 @@ pub fn permission(model: &Model) -> Option<PermissionReport> {
 }
 
 /// Returns what a handoff misses of its session.
-#[must_use]
 pub fn handoff_check(check: &Check) -> HandoffCheck {
     HandoffCheck {
         complete: check.is_complete(),
@@ -370,7 +363,6 @@ pub fn handoff_check(check: &Check) -> HandoffCheck {
 }
 
 /// Returns the handoff of a session that has ended, by what the store has of it.
-#[must_use]
 pub fn past_handoff(past: &PastSession) -> HandoffReport {
     let message = past.message();
     let state = message.and_then(|message| message.state);
@@ -464,7 +456,6 @@ fn todo_list(model: &Model) -> TodoList {
 }
 
 /// Returns the reason that there is no handoff of a session that the store does not know.
-#[must_use]
 pub fn no_session(session: &str) -> String {
     format!(
         "the store knows no session {session}: expected the id of one of any run, as `pitstop history --json` shows them, or `current`"
@@ -472,7 +463,6 @@ pub fn no_session(session: &str) -> String {
 }
 
 /// Returns how full the context window is, or would be at other figures.
-#[must_use]
 pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
     let figure = model.session.guard.figure(model.now);
     let used = query
@@ -525,7 +515,6 @@ fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
 }
 
 /// Returns the line that the agent shows under its prompt when the user has none of their own.
-#[must_use]
 pub fn status_line(model: &Model) -> StatusLineReply {
     let Some(figure) = model.session.guard.figure(model.now) else {
         return StatusLineReply::default();
@@ -543,7 +532,6 @@ pub fn status_line(model: &Model) -> StatusLineReply {
 }
 
 /// Returns that line made from its parts.
-#[must_use]
 pub fn line_of(level: Level, percent: f64, left: Option<&str>, cost: Option<f64>) -> String {
     let mut line = format!("{} {}%", level.label(), whole(percent));
     if let Some(left) = left {
@@ -556,7 +544,6 @@ pub fn line_of(level: Level, percent: f64, left: Option<&str>, cost: Option<f64>
 }
 
 /// Returns the reason that the client's own side reports nothing; `None` where it does report, is still awaited, or no one wants it.
-#[must_use]
 pub fn without_bridge(model: &Model) -> Option<String> {
     let Link::Absent(why) = &model.session.agent.bridge.link else {
         return None;

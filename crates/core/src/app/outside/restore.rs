@@ -95,7 +95,6 @@ fn checked(saved: &SavedScratchpad) -> SavedScratchpad {
 
 /// Returns the handoff that a checkpoint holds, under a marker of its own: each delivery is proven by itself. Above its sections it
 /// names what has `moved` since it was written.
-#[must_use]
 pub fn handoff_of(checkpoint: &Checkpoint, run: &str, nonce: &str, moved: Option<&str>) -> Handoff {
     let written_by = Marker::read(&checkpoint.context);
     let body = match (&written_by, checkpoint.context.split_once('\n')) {

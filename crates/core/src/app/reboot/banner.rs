@@ -46,7 +46,6 @@ pub enum Banner {
 }
 
 /// Returns the banner that is on the screen now. The review shows everything itself.
-#[must_use]
 pub fn banner(model: &Model) -> Option<Banner> {
     if model.outside.quitting().is_some() || model.view.overlay == Some(Overlay::Review) {
         return None;
@@ -105,7 +104,6 @@ fn unapproved(model: &Model, attempt: &Attempt) -> Banner {
 }
 
 /// Returns the request of the present agent, until it is answered.
-#[must_use]
 pub fn wish(model: &Model) -> Option<&Wish> {
     let wish = model.reboot.wish.as_ref();
     wish.filter(|wish| wish.session == model.session.id)

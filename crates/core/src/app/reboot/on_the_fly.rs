@@ -104,13 +104,11 @@ pub(super) fn unasked(model: &Model, attempt: &Attempt, order: OrderId) -> Next 
 }
 
 /// Returns the order by which the client is to ask at its next step, while it has not.
-#[must_use]
 pub fn awaited(model: &Model) -> Option<OrderId> {
     model.reboot.attempt.as_ref()?.awaited_order()
 }
 
 /// Reports whether the client's trigger may be where our order has put it, and not where the client has it.
-#[must_use]
 pub fn has_lowered_trigger(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     attempt.is_some_and(|attempt| {

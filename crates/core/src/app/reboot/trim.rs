@@ -46,7 +46,6 @@ pub(in crate::app) fn other_way(model: &Model) -> Way {
 }
 
 /// Returns the way that follows the one that is chosen: fresh, in place, trim, in a running turn on the fly, and fresh again.
-#[must_use]
 pub fn next_way(model: &Model) -> Way {
     match model.reboot.attempt.as_ref().map(|one| one.kind) {
         _ if holds_compaction(model) => Way::InPlace,
@@ -67,7 +66,6 @@ fn is_selectable(model: &Model) -> bool {
 }
 
 /// Returns the reason that this way cannot be taken by what is known of the agent, if so.
-#[must_use]
 pub fn refusal_of(model: &Model, way: Way) -> Option<Refusal> {
     match way {
         Way::InPlace => replace_refusal(model).map(Refusal::NotInPlace),

@@ -54,7 +54,6 @@ pub(in crate::app) const SHOWN_WITHIN: Duration = Duration::from_secs(10);
 const MAX_CALLS: usize = 256;
 
 /// Returns what the agent does, in the words of the screen: `limit until 14:00`, in local time.
-#[must_use]
 pub fn phrase(model: &Model) -> String {
     let agent = &model.session.agent;
     let phrase = match agent.state {

@@ -170,7 +170,6 @@ fn follow(model: &mut Model, event: &AgentEvent) {
 /// Reports whether the session that the client's own record of the process in the pane names is another than the one that is known:
 /// the hook of its beginning was lost. While the client's daemon has the session, the record is of the list that the pane shows; and a
 /// reboot has sessions of its own.
-#[must_use]
 pub fn is_unreported(model: &Model, of: IterationId, started: &AgentEvent) -> bool {
     let agent = &model.session.agent;
     let is_settled = model.reboot.attempt.is_none() && agent.daemon.sessions.is_empty();

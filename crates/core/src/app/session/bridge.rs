@@ -57,7 +57,6 @@ const COMPACTED: &str = "compact";
 const DRAFT_READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// Returns the reason that the next agent is not started with the bridge, if so.
-#[must_use]
 pub fn absence(model: &Model, runs_mods: bool, user_args: &[String]) -> Option<Absence> {
     if !runs_mods {
         return Some(Absence::OtherAgent);
@@ -73,7 +72,6 @@ pub fn absence(model: &Model, runs_mods: bool, user_args: &[String]) -> Option<A
 
 /// Returns how the next agent is to be given its tools: by the mod, and by a server where there is none to be. A client that was
 /// given mods in this run and has not run them will not now.
-#[must_use]
 pub fn tools_by(model: &Model, kind: AgentKind, user_args: &[String]) -> ToolsBy {
     match absence(model, true, user_args) {
         _ if kind != AgentKind::Claude || !model.config.agent.tools => ToolsBy::None,
@@ -324,7 +322,6 @@ impl AgentView {
 }
 
 /// Returns how the agent reaches the tools.
-#[must_use]
 pub fn tools(model: &Model) -> AgentTools {
     match (model.session.agent.tools, &model.session.agent.bridge.link) {
         (ToolsBy::Mod, Link::InForce { .. }) => AgentTools::Mod,
@@ -335,7 +332,6 @@ pub fn tools(model: &Model) -> AgentTools {
 }
 
 /// Returns the bridge's state, for scripts.
-#[must_use]
 pub fn report(model: &Model) -> BridgeReport {
     let bridge = &model.session.agent.bridge;
     let why = match &bridge.link {

@@ -75,7 +75,6 @@ impl Session {
 }
 
 /// Returns the reason that the client may not do what it has announced; `None` if it may.
-#[must_use]
 pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
     let AgentEvent::Compacting {
         session,

@@ -16,7 +16,6 @@ pub struct TurnCost {
 }
 
 /// Returns what a turn costs; `None` before two turns are known.
-#[must_use]
 pub fn per_turn(model: &Model) -> Option<TurnCost> {
     let (now, used) = model.session.costs.median()?;
     let base = base_load(model).filter(|base| base.0 > 0 && *base < used);

@@ -33,7 +33,6 @@ use crate::app::{
 };
 
 /// Returns how the guard measures, by the user's settings.
-#[must_use]
 pub fn guard_settings(config: &Config) -> GuardSettings {
     GuardSettings {
         thresholds: thresholds(&config.guard),
@@ -227,7 +226,6 @@ fn is_brought_back(model: &Model) -> bool {
 }
 
 /// Returns the notice for a line that was passed.
-#[must_use]
 pub fn crossed_words(crossing: &Crossing) -> String {
     let percent = percent(crossing.figure.percent);
     let line = match crossing.threshold {

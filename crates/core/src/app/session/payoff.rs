@@ -13,7 +13,6 @@ use pitstop_transcript::{Tokens, usage::Usage};
 
 /// Returns the number of calls; `None` where it is not known (no figure, no fresh session seen, no price of the model), or where a
 /// reboot now would never pay.
-#[must_use]
 pub fn calls(model: &Model) -> Option<u32> {
     let agent = &model.session.agent;
     // What the client says is in use without a message is what the running session has in the cache of any other.
@@ -34,7 +33,6 @@ pub fn calls(model: &Model) -> Option<u32> {
 }
 
 /// Returns the number in words, as all screens say it: `in about 14 calls`.
-#[must_use]
 pub fn words(calls: u32) -> String {
     match calls {
         0 | 1 => "with the next call".to_owned(),

@@ -102,7 +102,6 @@ impl Section<'_> {
 
 impl Reading {
     /// Returns a reader at the beginning, with no section open but the first.
-    #[must_use]
     pub fn folded() -> Self {
         Self {
             folded: true,
@@ -111,7 +110,6 @@ impl Reading {
     }
 
     /// Returns a reader at the first section: what comes before it is above.
-    #[must_use]
     pub fn at_first_section(text: &str) -> Self {
         let line = sections(text).first().map_or(0, |first| first.line);
         Self {
