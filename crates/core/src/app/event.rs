@@ -1,6 +1,6 @@
 //! The events: every fact that reaches the core, by its source.
 
-use std::{fmt, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use crate::{
     api::wire::{Control, Report},
@@ -247,21 +247,14 @@ pub enum PaneEvent {
 }
 
 /// The way in which a process ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exit {
     /// The process exited with this code.
+    #[error("exit code {0}")]
     Code(u32),
     /// This signal ended the process.
+    #[error("signal {0}")]
     Signal(String),
-}
-
-impl std::fmt::Display for Exit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Code(code) => write!(f, "exit code {code}"),
-            Self::Signal(signal) => write!(f, "signal {signal}"),
-        }
-    }
 }
 
 /// An event that was read from outside.
@@ -437,7 +430,8 @@ pub enum StoreEvent {
 }
 
 /// The store while it cannot be used: what is to be written waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("history waits {} for the database: {why}", self.place())]
 pub struct StoreAway {
     /// The reason why it cannot be used.
     pub why: String,
@@ -449,13 +443,6 @@ impl StoreAway {
     /// Returns the place of what waits, in words.
     pub const fn place(&self) -> &'static str {
         if self.is_kept { "on disk" } else { "in memory" }
-    }
-}
-
-impl fmt::Display for StoreAway {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { why, .. } = self;
-        write!(f, "history waits {} for the database: {why}", self.place())
     }
 }
 

@@ -173,20 +173,17 @@ pub fn on_the_fly_refusal(model: &Model) -> Option<String> {
 
 /// Reports whether the reboot under way replaces the conversation inside the running client.
 pub fn goes_in_place(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.kind.replaces())
+    model.reboot.has_attempt(|one| one.kind.replaces())
 }
 
 /// Reports whether the reboot under way does so in the middle of the turn.
 pub fn goes_on_the_fly(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.kind == Kind::OnTheFly)
+    model.reboot.has_attempt(|one| one.kind == Kind::OnTheFly)
 }
 
 /// Reports whether the message of a reboot waits for an approval.
 pub(in crate::app) fn is_under_review(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|attempt| attempt.step() == Step::Review && attempt.approved.is_none())
+    (model.reboot).has_attempt(|one| one.step() == Step::Review && one.approved.is_none())
 }
 
 /// Returns the compaction in which the client waits for a decision.
@@ -238,8 +235,7 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
     if !agent.background.is_empty() && !in_place {
         blocks.push(Block::Background);
     }
-    let attempt = model.reboot.attempt.as_ref();
-    let by_person = attempt.is_some_and(|attempt| attempt.approved == Some(Approval::Person));
+    let by_person = (model.reboot).has_attempt(|one| one.approved == Some(Approval::Person));
     // The list hides whether a turn runs: only the hooks show it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push(if agent.activity.dialog_seen {
@@ -274,8 +270,7 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
 
 /// Reports whether the turn that stops has been stopped for a reboot: that is no failure of the agent's.
 pub(in crate::app) fn is_cut_by_us(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|one| one.force || !one.is_harmless())
+    (model.reboot).has_attempt(|one| one.force || !one.is_harmless())
 }
 
 /// Reports whether nothing blocks a reboot now.

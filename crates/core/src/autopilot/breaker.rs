@@ -1,10 +1,10 @@
 //! Breakers: signs that a run goes nowhere. Each trip names its evidence, and a person may reset it.
 
-use std::{collections::VecDeque, fmt};
+use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use pitstop_base::{format, recent};
+use pitstop_base::{format::thousands, recent};
 use pitstop_transcript::{Tokens, words::on_one_line};
 
 /// The number of failing commands that are remembered: an agent that runs more between two tries does not repeat itself.
@@ -28,10 +28,15 @@ pub struct Limits {
 }
 
 /// The cause for which reboots do not help.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case", tag = "cause")]
 pub enum Thrash {
     /// A fresh session is nearly full from the start.
+    #[error(
+        "the base load is too high: a fresh session begins with {} of {} tokens (tools, MCP servers, instructions)",
+        thousands(.base.0),
+        thousands(.line.0)
+    )]
     BaseLoad {
         /// The number of tokens of a fresh session.
         base: Tokens,
@@ -39,6 +44,11 @@ pub enum Thrash {
         line: Tokens,
     },
     /// The handoff alone fills much of the window.
+    #[error(
+        "the handoff is re-injected too large: {} of {} tokens (max_state_size, include_files)",
+        thousands(.handoff.0),
+        thousands(.line.0)
+    )]
     Handoff {
         /// The estimated number of tokens of the handoff.
         handoff: Tokens,
@@ -46,6 +56,7 @@ pub enum Thrash {
         line: Tokens,
     },
     /// One turn brought most of the tokens.
+    #[error("one giant output: a single turn brought {} of {} tokens", thousands(.growth.0), thousands(.line.0))]
     OneTurn {
         /// The number of tokens that the turn brought.
         growth: Tokens,
@@ -53,6 +64,7 @@ pub enum Thrash {
         line: Tokens,
     },
     /// The sessions fill quickly, without one of the other causes.
+    #[error("the sessions fill within a few turns")]
     Quick,
 }
 
@@ -85,38 +97,12 @@ impl Thrash {
     }
 }
 
-impl fmt::Display for Thrash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let k = |tokens: &Tokens| format::thousands(tokens.0);
-        match self {
-            Self::BaseLoad { base, line } => write!(
-                f,
-                "the base load is too high: a fresh session begins with {} of {} tokens (tools, MCP servers, instructions)",
-                k(base),
-                k(line)
-            ),
-            Self::Handoff { handoff, line } => write!(
-                f,
-                "the handoff is re-injected too large: {} of {} tokens (max_state_size, include_files)",
-                k(handoff),
-                k(line)
-            ),
-            Self::OneTurn { growth, line } => write!(
-                f,
-                "one giant output: a single turn brought {} of {} tokens",
-                k(growth),
-                k(line)
-            ),
-            Self::Quick => f.write_str("the sessions fill within a few turns"),
-        }
-    }
-}
-
 /// A tripped breaker with its evidence.
-#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[derive(Clone, Debug, PartialEq, Eq, strum::IntoStaticStr, thiserror::Error)]
 #[strum(serialize_all = "snake_case")]
 pub enum Trip {
     /// The same command fails again and again.
+    #[error("`{command}` failed {}: {output}", in_a_row(*.times, "time"))]
     SameCommand {
         /// The command.
         command: String,
@@ -126,11 +112,13 @@ pub enum Trip {
         output: String,
     },
     /// The state does not change.
+    #[error("{} changed no file, to-do or note", in_a_row(*.turns, "turn"))]
     NoChange {
         /// The number of turns without a change.
         turns: u32,
     },
     /// The agent says the same again and again.
+    #[error("{} ended with the same words: {message}", in_a_row(*.times, "turn"))]
     SameMessage {
         /// The repeated message.
         message: String,
@@ -138,6 +126,7 @@ pub enum Trip {
         times: u32,
     },
     /// Reboots do not help.
+    #[error("{why}; {cause}")]
     #[strum(serialize = "reboot_thrash")]
     Thrash {
         /// The message of the reboot's own breaker.
@@ -146,18 +135,21 @@ pub enum Trip {
         cause: Thrash,
     },
     /// A reboot that is due is refused.
+    #[error("the reboot is refused: {why}")]
     #[strum(serialize = "reboot_refused")]
     Refused {
         /// The reason for the refusal.
         why: String,
     },
     /// The project's directory is gone.
+    #[error("the project's directory is gone: {project}")]
     #[strum(serialize = "project_gone")]
     NoProject {
         /// The directory.
         project: String,
     },
     /// The service fails.
+    #[error("{} failed, the last one with: {message}", in_a_row(*.times, "turn"))]
     Service {
         /// The number of failures in a row.
         times: u32,
@@ -165,6 +157,7 @@ pub enum Trip {
         message: String,
     },
     /// The agent dies.
+    #[error("the agent died {}, the last time with {exit}", in_a_row(*.times, "time"))]
     #[strum(serialize = "agent_dies")]
     Deaths {
         /// The number of deaths in a row.
@@ -173,11 +166,13 @@ pub enum Trip {
         exit: String,
     },
     /// A dialog is open and no person is there to answer it.
+    #[error("a dialog waits and no person is there to answer it: {about}")]
     Dialog {
         /// The subject of the dialog.
         about: String,
     },
     /// A typed or sent text does not arrive.
+    #[error("{what} does not arrive at the agent")]
     NoAnswer {
         /// The text that did not arrive, in words.
         what: &'static str,
@@ -188,50 +183,6 @@ impl Trip {
     /// Returns the breaker's name for scripts.
     pub fn name(&self) -> &'static str {
         self.into()
-    }
-}
-
-impl fmt::Display for Trip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::SameCommand {
-                command,
-                times,
-                output,
-            } => write!(
-                f,
-                "`{command}` failed {}: {output}",
-                in_a_row(*times, "time")
-            ),
-            Self::NoChange { turns } => {
-                let turns = in_a_row(*turns, "turn");
-                write!(f, "{turns} changed no file, to-do or note")
-            }
-            Self::SameMessage { message, times } => {
-                let turns = in_a_row(*times, "turn");
-                write!(f, "{turns} ended with the same words: {message}")
-            }
-            Self::Thrash { why, cause } => write!(f, "{why}; {cause}"),
-            Self::Refused { why } => write!(f, "the reboot is refused: {why}"),
-            Self::NoProject { project } => {
-                write!(f, "the project's directory is gone: {project}")
-            }
-            Self::Service { times, message } => {
-                let turns = in_a_row(*times, "turn");
-                write!(f, "{turns} failed, the last one with: {message}")
-            }
-            Self::Deaths { times, exit } => {
-                let times = in_a_row(*times, "time");
-                write!(f, "the agent died {times}, the last time with {exit}")
-            }
-            Self::Dialog { about } => {
-                write!(
-                    f,
-                    "a dialog waits and no person is there to answer it: {about}"
-                )
-            }
-            Self::NoAnswer { what } => write!(f, "{what} does not arrive at the agent"),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Caps: the limits of a run, and the check which of them it has reached.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use pitstop_base::format::dollars;
 
@@ -27,24 +27,17 @@ pub struct Spent {
 }
 
 /// A cap that was reached.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Cap {
     /// The iterations.
+    #[error("iteration cap of {0} reached (max_iterations)")]
     Iterations(u32),
     /// The cost, in US dollars.
+    #[error("cost cap of {} reached (max_cost_usd)", dollars(*.0))]
     Cost(f64),
     /// The time.
+    #[error("time cap of {} reached (max_time)", duration(*.0))]
     Time(Duration),
-}
-
-impl fmt::Display for Cap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Iterations(most) => write!(f, "iteration cap of {most} reached (max_iterations)"),
-            Self::Cost(most) => write!(f, "cost cap of {} reached (max_cost_usd)", dollars(*most)),
-            Self::Time(most) => write!(f, "time cap of {} reached (max_time)", duration(*most)),
-        }
-    }
 }
 
 impl Caps {

@@ -118,17 +118,22 @@ pub enum Phase {
 }
 
 /// The reason why a run is over.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum End {
     /// The stop phrase was given.
+    #[error("the stop phrase was given")]
     StopPhrase,
     /// A cap was reached.
+    #[error("{0}")]
     Cap(Cap),
     /// A breaker tripped.
+    #[error("breaker {} tripped: {}", .0.name(), .0)]
     Tripped(Trip),
     /// The agent could not run.
+    #[error("the agent could not run: {0}")]
     NoAgent(String),
     /// A person, or a signal, ended it.
+    #[error("{}", if *.code == exit::INTERRUPTED { "interrupted" } else { "stopped by the user" })]
     Stopped {
         /// The exit code.
         code: i32,
@@ -155,21 +160,6 @@ impl End {
             Self::Tripped(_) => EndReason::Breaker,
             Self::NoAgent(_) => EndReason::Crash,
             Self::Stopped { .. } => EndReason::Shutdown,
-        }
-    }
-}
-
-impl std::fmt::Display for End {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::StopPhrase => f.write_str("the stop phrase was given"),
-            Self::Cap(cap) => write!(f, "{cap}"),
-            Self::Tripped(trip) => write!(f, "breaker {} tripped: {trip}", trip.name()),
-            Self::NoAgent(why) => write!(f, "the agent could not run: {why}"),
-            Self::Stopped {
-                code: exit::INTERRUPTED,
-            } => f.write_str("interrupted"),
-            Self::Stopped { .. } => f.write_str("stopped by the user"),
         }
     }
 }

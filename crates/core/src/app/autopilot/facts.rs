@@ -81,17 +81,14 @@ pub fn countdown(seconds: u64) -> String {
 }
 
 fn iterations(run: &RunReport) -> String {
-    let mut said = match run.max_iterations {
-        Some(most) => {
-            let left = u64::from(most).saturating_sub(run.iteration);
-            format!("{} of {most} ({left} left)", run.iteration)
-        }
-        None => run.iteration.to_string(),
-    };
+    let cap = run.max_iterations.map(|most| {
+        let left = u64::from(most).saturating_sub(run.iteration);
+        [most.to_string(), left.to_string()]
+    });
+    let said = within_cap(run.iteration.to_string(), cap);
     let turns = count(run.turns, "turn");
     let reboots = count(run.reboots, "reboot");
-    said.push_str(&format!(" · {turns} · {reboots}"));
-    said
+    format!("{said} · {turns} · {reboots}")
 }
 
 fn time(run: &RunReport) -> String {
@@ -105,18 +102,9 @@ fn time(run: &RunReport) -> String {
         }
     };
     let spent = whole(run.elapsed_s);
-    match run.max_time_s {
-        Some(most) => {
-            let left = most.saturating_sub(spent);
-            format!(
-                "{} of {} ({} left)",
-                seconds(spent),
-                seconds(most),
-                seconds(left)
-            )
-        }
-        None => seconds(spent),
-    }
+    let cap = run.max_time_s;
+    let cap = cap.map(|most| [most, most.saturating_sub(spent)].map(seconds));
+    within_cap(seconds(spent), cap)
 }
 
 /// Returns how fast the context window fills, and what is left of it.
@@ -126,17 +114,16 @@ fn context(run: &RunReport) -> Option<String> {
 }
 
 fn cost(run: &RunReport) -> String {
-    match run.max_cost_usd {
-        Some(most) => {
-            let left = (most - run.cost_usd).max(0.0);
-            format!(
-                "{} of {} ({} left)",
-                dollars(run.cost_usd),
-                dollars(most),
-                dollars(left)
-            )
-        }
-        None => dollars(run.cost_usd),
+    let left = |most: f64| (most - run.cost_usd).max(0.0);
+    let cap = run.max_cost_usd.map(|most| [most, left(most)].map(dollars));
+    within_cap(dollars(run.cost_usd), cap)
+}
+
+/// Returns what is spent, with the cap and what is left of it if there is one.
+fn within_cap(spent: String, cap: Option<[String; 2]>) -> String {
+    match cap {
+        Some([most, left]) => format!("{spent} of {most} ({left} left)"),
+        None => spent,
     }
 }
 

@@ -3,13 +3,16 @@
 //! Saved by key and by order, at the warn line and each line after it, every `checkpoint_interval` turns, and with
 //! every reboot. Its caller is answered once it is on disk, or when it has to wait in memory.
 
-use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
     api::wire::{CheckpointBody, CheckpointReply, Reply, SaveReply},
-    lineage::checkpoint::{
-        AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad, restore_command,
+    lineage::{
+        checkpoint::{
+            AutoSave, Checkpoint, LAST_ERROR, LastError, PLACE, Place, SavedScratchpad,
+            restore_command,
+        },
+        json,
     },
 };
 use pitstop_base::{clean, clock::At, redact::redact};
@@ -102,9 +105,7 @@ fn complete(model: &Model, one: &mut Checkpoint, order: SaveOrder) -> Option<(Ca
         }
         SaveOrder::Breakpoint(seen) => {
             (one.tags, one.task) = (seen.tags, seen.task);
-            if let Value::Object(fields) = &mut one.state {
-                fields.insert("breakpoint".to_owned(), seen.about);
-            }
+            one.state["breakpoint"] = seen.about;
         }
         SaveOrder::Asked(call, body) => {
             one.tags = vec![MANUAL.to_owned()];
@@ -172,18 +173,10 @@ pub const REQUESTS: &str = "requests";
 
 /// Returns the state of a checkpoint.
 fn state_of(model: &Model, state: &PreservedState) -> serde_json::Value {
-    let mut value = serde_json::to_value(state).unwrap_or_default();
-    if let (Some(state), Ok(requests)) = (
-        value.as_object_mut(),
-        serde_json::to_value(&model.draft.requests),
-    ) {
-        state.insert(REQUESTS.to_owned(), requests);
-        let error = serde_json::to_value(&model.draft.last_error);
-        state.insert(LAST_ERROR.to_owned(), error.unwrap_or_default());
-        let place = Place::of(&model.identity.project, &model.draft.git);
-        let place = serde_json::to_value(place);
-        state.insert(PLACE.to_owned(), place.unwrap_or_default());
-    }
+    let mut value = json(state);
+    value[REQUESTS] = json(&model.draft.requests);
+    value[LAST_ERROR] = json(&model.draft.last_error);
+    value[PLACE] = json(&Place::of(&model.identity.project, &model.draft.git));
     value
 }
 

@@ -98,6 +98,11 @@ impl Reboot {
         }
     }
 
+    /// Reports whether a reboot is under way for which this is true.
+    pub(in crate::app) fn has_attempt(&self, is: impl FnOnce(&Attempt) -> bool) -> bool {
+        self.attempt.as_ref().is_some_and(is)
+    }
+
     /// Returns the client's compaction that the reboot under way answers, or has answered.
     pub(in crate::app) fn held(&self) -> Option<&Held> {
         self.attempt.as_ref()?.held.as_ref()

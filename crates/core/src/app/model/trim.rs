@@ -1,6 +1,6 @@
 //! The known effect of a trim of the session.
 
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use pitstop_base::{clock::At, format::thousands};
 use pitstop_transcript::{
@@ -52,45 +52,35 @@ pub struct Offer {
 }
 
 /// The reason why a trim is not offered.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotOffered {
     /// The agent keeps no transcripts.
+    #[error("this agent keeps no transcript that could be trimmed")]
     Generic,
     /// The transcript is being read.
+    #[error("the transcript is being read")]
     Reading,
     /// The transcript cannot be read, or holds nothing.
+    #[error("{0}")]
     Unreadable(String),
     /// The session is so small that nothing need be removed.
+    #[error("it is already below {}", thousands(.target.0))]
     Small {
         /// The number of tokens that the session is below.
         target: Tokens,
     },
     /// The strongest level does not remove enough.
+    #[error(
+        "without any tool output {} would be left, and it must be below {}",
+        thousands(.least.0),
+        thousands(.target.0)
+    )]
     NoLevel {
         /// The number of tokens that a level must get below.
         target: Tokens,
         /// The number of tokens that the strongest level leaves.
         least: Tokens,
     },
-}
-
-impl fmt::Display for NotOffered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Generic => f.write_str("this agent keeps no transcript that could be trimmed"),
-            Self::Reading => f.write_str("the transcript is being read"),
-            Self::Unreadable(why) => f.write_str(why),
-            Self::Small { target } => {
-                write!(f, "it is already below {}", thousands(target.0))
-            }
-            Self::NoLevel { target, least } => write!(
-                f,
-                "without any tool output {} would be left, and it must be below {}",
-                thousands(least.0),
-                thousands(target.0)
-            ),
-        }
-    }
 }
 
 /// What happens to the preview of a trim.

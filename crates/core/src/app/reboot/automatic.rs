@@ -244,8 +244,7 @@ pub(super) fn withdraw_ours(model: &Model, why: &str) -> Option<Next> {
 /// Returns the steps that withdraw an armed reboot that began by itself when the agent's process has ended: what is to be done is
 /// decided again.
 pub(super) fn agent_ended(model: &Model) -> Option<Next> {
-    let attempt = model.reboot.attempt.as_ref();
-    let unapproved = attempt.is_some_and(|one| one.approved.is_none());
+    let unapproved = model.reboot.has_attempt(|one| one.approved.is_none());
     // A run goes on in the next session.
     (unapproved && model.autopilot.is_none())
         .then(|| withdraw_ours(model, "the agent has ended"))

@@ -56,8 +56,7 @@ pub(super) fn is_within_call(model: &Model, attempt: &Attempt) -> bool {
 
 /// Reports whether `auto` goes ahead on the fly, without a moment that it waits for.
 pub(super) fn goes_on_the_fly(model: &Model) -> bool {
-    let attempt = model.reboot.attempt.as_ref();
-    attempt.is_some_and(|one| one.kind == Kind::OnTheFly && one.is_by_itself())
+    (model.reboot).has_attempt(|one| one.kind == Kind::OnTheFly && one.is_by_itself())
         && model.reboot.mode == RebootMode::Auto
         && !model.reboot.paused
         && model.view.overlay != Some(Overlay::Review)

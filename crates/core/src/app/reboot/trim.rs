@@ -98,8 +98,7 @@ pub(super) fn choice(model: &Model, way: Way) -> Result<Next, Refusal> {
 
 /// Checks whether a reboot can be approved in the way that is chosen.
 pub(super) fn check(model: &Model) -> Result<(), Refusal> {
-    let attempt = model.reboot.attempt.as_ref();
-    if !attempt.is_some_and(|attempt| attempt.kind == Kind::Trim && attempt.is_open()) {
+    if !(model.reboot).has_attempt(|one| one.kind == Kind::Trim && one.is_open()) {
         return Ok(());
     }
     match offer(model) {

@@ -80,8 +80,7 @@ fn reboot_asked(model: &Model) -> String {
 
 fn approved(model: &Model) -> String {
     let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
-    let attempt = model.reboot.attempt.as_ref();
-    let waits = attempt.is_some_and(|one| one.is_harmless() && !one.force);
+    let waits = (model.reboot).has_attempt(|one| one.is_harmless() && !one.force);
     if goes_on_the_fly(model) && turn_runs(model) {
         return "approved: the conversation is replaced at the agent's next step, and its turn goes on (`pitstop status`)".to_owned();
     }
