@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(warned.passed.as_deref(), Some("warn"));
         assert_eq!(
             warned.warning.as_deref(),
-            Some("context: 72 % full, past the warn line")
+            Some("the context is past the warn line")
         );
         assert!(!warned.offers);
         assert_eq!(ask(131_000, Some("warn")).warning, None);

@@ -15,7 +15,7 @@ use pitstop_agent::{
     bridge::Usage,
     claude::limits::{CompactionSettings, Words},
 };
-use pitstop_base::{clock::At, format::percent};
+use pitstop_base::clock::At;
 use pitstop_transcript::{SessionId, Tokens, usage};
 
 use crate::app::{
@@ -225,13 +225,12 @@ fn is_brought_back(model: &Model) -> bool {
     )
 }
 
-/// Returns the notice for a line that was passed.
+/// Returns the notice for a line that was passed. It has no figure: the gauge beside it goes on while it stands.
 pub fn crossed_words(crossing: &Crossing) -> String {
-    let percent = percent(crossing.figure.percent);
     let line = match crossing.threshold {
-        Threshold::Notice => ", past the notice line",
-        Threshold::Warn => ", past the warn line",
-        Threshold::Compact | Threshold::Force => ", past the compact line",
+        Threshold::Notice => "notice",
+        Threshold::Warn => "warn",
+        Threshold::Compact | Threshold::Force => "compact",
     };
-    format!("context: {percent} % full{line}")
+    format!("the context is past the {line} line")
 }

@@ -179,12 +179,9 @@ fn a_line_that_is_passed_is_shown_in_words_that_need_no_manual() {
         bench.used(used);
         bench.model.view.notices.back().unwrap().text.clone()
     };
-    assert_eq!(reported(95_000), "context: 52 % full, past the notice line");
-    assert_eq!(reported(130_000), "context: 72 % full, past the warn line");
-    assert_eq!(
-        reported(155_000),
-        "context: 86 % full, past the compact line"
-    );
+    assert_eq!(reported(95_000), "the context is past the notice line");
+    assert_eq!(reported(130_000), "the context is past the warn line");
+    assert_eq!(reported(155_000), "the context is past the compact line");
 }
 
 #[test]
