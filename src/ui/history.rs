@@ -122,9 +122,8 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
         let style = if open { theme.text } else { theme.dim };
         let number = if open { theme.accent } else { theme.dim };
         let second = (roomy || chosen).then(|| columns.second_row(iteration, model));
-        let found = history.found_in(run, iteration);
-        let excerpt = found.and_then(|found| found.excerpt.as_ref());
-        let excerpt = excerpt.map(|one| excerpt_row(one, model, &columns, theme));
+        let excerpt = history.excerpt(run, iteration);
+        let excerpt = excerpt.map(|one| excerpt_row(&one, model, &columns, theme));
         if chosen {
             // Grey is hard to read on the ground of a selection.
             let style = theme.text.patch(theme.selection);
@@ -145,11 +144,14 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
     let first = (selected_row + of_selected)
         .saturating_sub(height)
         .min(selected_row);
-    frame::rows(buf, inner, &lines[first..]);
+    let wanted = history.query.to_lowercase();
+    let rows = lines[first..].iter().cloned();
+    let rows = rows.map(|row| reading::mark_matches(row, &wanted, theme));
+    frame::rows(buf, inner, &rows.collect::<Vec<_>>());
     text::mark(first > 0, lines.len() > first + height, selected + 1, count)
 }
 
-/// Returns the words around what was searched for, with the name of what they are from; the match stands out.
+/// Returns the words around what was searched for, with the name of what they are from.
 fn excerpt_row(
     excerpt: &Excerpt,
     model: &Model,
@@ -176,10 +178,10 @@ fn excerpt_row(
     }
     let sign = if skipped > 0 { "…" } else { "" };
     let words = format!("{sign}{}", &words[skipped.min(before.len())..]);
-    let words = frame::row(text::fit(&words, room), theme.text);
-    let mut row = reading::mark_matches(words, &wanted, theme);
-    row.spans.insert(0, Span::styled(name, theme.dim));
-    row
+    Line::from(vec![
+        Span::styled(name, theme.dim),
+        Span::styled(text::fit(&words, room).into_owned(), theme.text),
+    ])
 }
 
 /// Returns `run of 2026-11-20 09:00 · $16.15`, above the iterations of an earlier run.

@@ -476,6 +476,7 @@ fn the_details_begin_with_what_a_person_asks_for() {
     ] {
         assert!(shown.contains(said), "no {said:?}: {shown}");
     }
+    assert!(!shown.contains("## "), "its messages are rendered: {shown}");
     assert!(!shown.contains("session"), "{shown}");
     for _ in 0..9 {
         press(&mut model, KeyCode::PageDown);
@@ -1938,9 +1939,13 @@ fn the_chart_gives_each_turn_of_the_run_its_cells() {
 #[test]
 fn a_search_of_the_history_shows_its_hit_in_context() {
     let mut model = view("history")((160, 45));
+    model.lineage.current_mut().expect("it runs").summary = Some("to write it".to_owned());
     for key in "/write".chars() {
         press(&mut model, KeyCode::Char(key));
     }
+    let typed = shot(&model);
+    assert!(typed.contains("summary: to write it"), "{typed}");
+    model.lineage.current_mut().expect("it runs").summary = None;
     press(&mut model, KeyCode::Enter);
     let excerpt = Excerpt {
         of: "handoff it gave",

@@ -80,7 +80,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
             .flat_map(|((name, said), count)| {
                 let first = above + 2;
                 above = first + count;
-                let rows = markdown::rows(said, text_cells, Marks::Kept, theme).map(indent_row);
+                let rows = markdown::rows(said, text_cells, Marks::Rendered, theme).map(indent_row);
                 heading_rows(name, first, theme)
                     .chain(rows.map(move |(line, row)| (first + line, row)))
             });

@@ -87,6 +87,22 @@ pub struct Excerpt {
 /// The number of characters of an excerpt on either side of the text.
 const AROUND: usize = 120;
 
+impl Excerpt {
+    /// Returns the words around the first place of a text in another one, whatever the case of its letters.
+    pub fn around(wanted: &str, of: &'static str, text: &str) -> Option<Self> {
+        let wanted = wanted.to_lowercase();
+        let (line, at) = text.lines().find_map(|line| {
+            let line = clean::one_line(line);
+            let lower = line.to_lowercase();
+            let at = lower[..lower.find(&wanted)?].chars().count();
+            Some((line, at))
+        })?;
+        let words = line.chars().skip(at.saturating_sub(AROUND));
+        let words = words.take(2 * AROUND + wanted.chars().count()).collect();
+        Some(Self { of, words })
+    }
+}
+
 impl PastSession {
     /// Returns the words around the first place of a text, whatever the case of its letters: in the handoff that it gave, the one
     /// that it was given, the summary or the task.
@@ -100,18 +116,8 @@ impl PastSession {
             ("summary", self.iteration.summary.as_deref()),
             ("task", self.task.as_deref()),
         ];
-        let wanted = wanted.to_lowercase();
-        texts.into_iter().find_map(|(of, text)| {
-            let (line, at) = text?.lines().find_map(|line| {
-                let line = clean::one_line(line);
-                let lower = line.to_lowercase();
-                let at = lower[..lower.find(&wanted)?].chars().count();
-                Some((line, at))
-            })?;
-            let words = line.chars().skip(at.saturating_sub(AROUND));
-            let words = words.take(2 * AROUND + wanted.chars().count()).collect();
-            Some(Excerpt { of, words })
-        })
+        let mut texts = texts.into_iter();
+        texts.find_map(|(of, text)| Excerpt::around(wanted, of, text?))
     }
 
     /// Returns the handoff that it gave; else its last checkpoint, else the handoff it was given; else its summary.

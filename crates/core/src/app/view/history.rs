@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::lineage::{
     Cause, EndReason, Iteration, IterationId, Lineage, RunId,
-    past::{Found, MessageKind, PastSession},
+    past::{Excerpt, Found, MessageKind, PastSession},
 };
 use pitstop_handoff::scratchpad;
 use pitstop_transcript::SessionId;
@@ -90,6 +90,16 @@ impl HistoryPanel {
     pub fn found_in(&self, run: &RunId, iteration: &Iteration) -> Option<&Found> {
         let mut found = self.found.iter();
         found.find(|one| one.run == *run && one.iteration == iteration.iteration)
+    }
+
+    /// Returns the words around the search text in an iteration: those that the store has found, otherwise in its summary.
+    pub fn excerpt(&self, run: &RunId, iteration: &Iteration) -> Option<Excerpt> {
+        if self.query.is_empty() {
+            return None;
+        }
+        let found = self.found_in(run, iteration);
+        let found = found.and_then(|found| found.excerpt.clone());
+        found.or_else(|| Excerpt::around(&self.query, "summary", iteration.summary.as_deref()?))
     }
 
     /// Returns the iteration that is selected; the newest if there are fewer by now.
