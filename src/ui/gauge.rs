@@ -532,7 +532,7 @@ fn usage_curve(
     Some(Line::from(spans))
 }
 
-/// Returns the gauge on one line, for a footer without a context panel: as long as it may be.
+/// Returns the gauge on one line, for a footer without a context panel: as long as it may be, but its words whole.
 pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static> {
     let Some(figure) = model.session.guard.figure(model.now) else {
         return frame::row(text::fit("no figure yet", cells), theme.dim);
@@ -542,7 +542,7 @@ pub(super) fn strip(model: &Model, theme: &Theme, cells: usize) -> Line<'static>
     let words = percent_and_level(&figure, model);
     let room = cells.saturating_sub(text::width(&words) + 1);
     if room < 6 {
-        return frame::row(text::fit(&words, cells), level);
+        return frame::row(words, level);
     }
     let mut line = bar_of(&figure, fill, theme, room.min(20));
     line.extend([Span::raw(" "), Span::styled(words, level)]);

@@ -76,7 +76,7 @@ fn said_at(buf: &Buffer, column: u16, row: u16) -> String {
 }
 
 /// Reads `F5 review`, `Ctrl-q D defer` or `Enter/a approve`: returns the keys that come first, if the text is a hint.
-fn read_keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
+pub(super) fn read_keys(model: &Model, said: &str) -> Option<Vec<KeyEvent>> {
     let mut words = said.split_whitespace();
     let first = words.next()?;
     let prefix = model.keys().prefix();

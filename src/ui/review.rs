@@ -30,7 +30,7 @@ use pitstop_core::{
 use pitstop_transcript::Tokens;
 
 use super::{
-    banner, frame, gauge, handoff, markdown::Marks, reading, scratchpad, text, theme::Theme,
+    banner, frame, gauge, handoff, hint, markdown::Marks, reading, scratchpad, text, theme::Theme,
 };
 
 /// The rectangles of the parts of the review.
@@ -102,8 +102,31 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let (reader, document) = (&model.view.reading, parts.document);
     let (rows, mark) = reading::lay_out(message, reader, document, Marks::Kept, theme);
     frame::rows(buf, document, &rows);
-    let keys = reading::search_keys(reader).unwrap_or_else(|| keys_of(model, area.width));
+    let keys = reading::search_keys(reader).unwrap_or_else(|| {
+        let left = frame::below(parts.decision, lines.len() as u16 + 1);
+        list_keys(buf, left, keys_of(model, area.width), theme)
+    });
     frame::foot(buf, area, &keys, &mark, theme);
+}
+
+/// Lists the keys for reading where the decision leaves them room, and returns those for the border.
+fn list_keys(buf: &mut Buffer, left: Rect, mut keys: Vec<String>, theme: &Theme) -> Vec<String> {
+    let reading = keys.iter().position(|key| key == READ_KEY);
+    let reading = reading.unwrap_or(keys.len());
+    if usize::from(left.height) > keys.len() - reading {
+        let listed = keys.split_off(reading);
+        let cells = usize::from(left.width);
+        let rows = listed
+            .iter()
+            .map(|key| frame::hint_line(&[key], cells, theme));
+        let heading = frame::row(KEYS, theme.heading);
+        frame::rows(
+            buf,
+            left,
+            &std::iter::once(heading).chain(rows).collect::<Vec<_>>(),
+        );
+    }
+    keys
 }
 
 /// Draws the rule between decision and document.
@@ -148,6 +171,9 @@ pub(super) fn keys_at(
     let above = (area.top()..row).rev();
     let section = above.take_while(|row| !said(*row).is_empty());
     let section: Vec<String> = section.map(said).collect();
+    if section.last().is_some_and(|heading| heading == KEYS) {
+        return hint::read_keys(model, &said(row)).unwrap_or_default();
+    }
     if section.last().is_some_and(|heading| heading == CONTENTS) && !panel.lists_missing {
         let at = section.len() - 1;
         return match model.view.reading.section {
@@ -190,6 +216,10 @@ const TRIM: &str = "Trim";
 
 /// The names of the ways.
 const WAYS: [&str; 4] = [ON_THE_FLY, FRESH, IN_PLACE, TRIM];
+
+/// The heading of the list of keys, and the first key in it.
+const KEYS: &str = "Keys";
+const READ_KEY: &str = "↑↓ read";
 
 /// The heading of the list of sections.
 const CONTENTS: &str = "In the handoff";
@@ -606,7 +636,7 @@ fn keys_of(model: &Model, cells: u16) -> Vec<String> {
         "e edit",
         out,
         "d defer 3 turns",
-        "↑↓ read",
+        READ_KEY,
         "/ find",
         handoff::fold_key(&model.view.reading, text),
         "Tab next section",

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pitstop_core::api::events::ApiEventKind;
+use pitstop_core::api::wire::ApiEventKind;
 
 /// Files and directories that may touch the world.
 const WORLD: [&str; 23] = [

@@ -615,6 +615,10 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
         assert!(shown.contains("! the tr"), "{columns}: {shown}");
         assert!(shown.contains("Reboot"), "{columns}: {shown}");
     }
+    let mut stale = asking((80, 24));
+    stale.now = at(2_000);
+    let shown = shot(&stale);
+    assert!(shown.contains(" 86 % · last known · "), "{shown}");
     let whole = shot(&asking((80, 24)));
     let footer = whole.lines().last().expect("a footer");
     assert_eq!(
@@ -2104,6 +2108,13 @@ fn place_of(model: &Model, said: &str) -> (u16, u16) {
     (before.width() as u16, row as u16)
 }
 
+/// Returns the lower border of what fills the screen.
+fn footing(model: &Model) -> String {
+    let shown = shot(model);
+    let row = shown.lines().rev().nth(1).expect("it is above the footer");
+    row.to_owned()
+}
+
 #[test]
 fn a_click_on_a_hint_is_the_key_that_it_names() {
     let keys = |model: &Model, said: &str| -> Vec<KeyCode> {
@@ -2122,6 +2133,9 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
     act(&mut model, Action::Reboot);
     assert_eq!(keys(&model, "Enter/a approve"), [KeyCode::Enter]);
     assert_eq!(keys(&model, "e edit"), [KeyCode::Char('e')]);
+    // The keys for reading fill what is left of the column, and the border has those that decide.
+    assert!(!footing(&model).contains("/ find"), "{}", shot(&model));
+    assert_eq!(keys(&model, "┃ / find"), [KeyCode::Char('/')]);
     // Words of the message are no hints.
     assert_eq!(keys(&model, "batches of 4096"), []);
     // A click on a section of the list goes to it, and one on a way takes it.
