@@ -23,6 +23,15 @@ fn parse(event: &str, fields: &str) -> AgentEvent {
 }
 
 #[test]
+fn each_event_that_is_asked_for_is_read() {
+    for name in claude::EVENTS {
+        let read = parse_hook(name, body("").as_bytes());
+        let is_known = !matches!(read, Ok(AgentEvent::Unknown { .. }));
+        assert!(is_known, "add the reading of {name} to `parse_hook`");
+    }
+}
+
+#[test]
 fn a_session_start_names_session_model_and_transcript() {
     assert_eq!(
         parse(
