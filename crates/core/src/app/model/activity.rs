@@ -121,6 +121,8 @@ pub struct Activity {
 pub(in crate::app) struct Elsewhere {
     /// The number of prompts that a hook has reported and the transcript does not show yet.
     pub(in crate::app) awaited: u64,
+    /// The number of turns that had been read when this process resumed the session.
+    pub(in crate::app) turns_before: u64,
     /// True if a prompt was submitted here, by a person or by the supervisor, that no hook has reported: on a busy machine, hooks are
     /// lost or come after the transcript.
     pub(in crate::app) submitted: bool,

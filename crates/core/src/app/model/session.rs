@@ -167,14 +167,17 @@ impl Session {
         holds_compaction: bool,
         now: At,
     ) {
+        let is_resumed = self.id == id;
         (self.iteration, self.pane, self.id) = (iteration, iteration, id);
         self.began = Some(now);
-        self.agent = AgentView {
-            version: self.agent.version.take(),
-            without_mods: self.agent.without_mods,
-            holds_compaction,
-            ..AgentView::default()
-        };
+        let before = std::mem::take(&mut self.agent);
+        self.agent.version = before.version;
+        self.agent.without_mods = before.without_mods;
+        self.agent.holds_compaction = holds_compaction;
+        if is_resumed {
+            self.agent.activity.elsewhere =
+                before.activity.elsewhere.resumed(self.transcript.turns);
+        }
         self.guard.start_iteration();
         self.compactions = Compactions::default();
         self.spending.begin_iteration();

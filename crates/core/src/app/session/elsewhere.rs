@@ -23,8 +23,19 @@ impl Elsewhere {
         let shown = u64::from(self.hook_late);
         *self = Self {
             awaited: (self.awaited + 1 - shown).min(AWAITED_CAP),
+            turns_before: self.turns_before,
             ..Self::default()
         };
+    }
+
+    /// Returns what is known where another process of ours resumes the session, of which so many turns were read: a prompt of the
+    /// process before may be read yet.
+    pub(in crate::app) fn resumed(self, turns: u64) -> Self {
+        Self {
+            awaited: (self.awaited + u64::from(self.submitted)).min(AWAITED_CAP),
+            turns_before: turns,
+            ..Self::default()
+        }
     }
 
     /// Has the prompt that the transcript shows before its hook begin a turn; returns false if there is none, or it has.
@@ -49,10 +60,9 @@ impl Session {
         let hookless = self.is_hookless();
         let agent = &mut self.agent;
         let now = &self.transcript;
-        let new = now
-            .turns
-            .saturating_sub(before.turns.max(now.old_turns.unwrap_or(0)));
         let seen = &mut agent.activity.elsewhere;
+        let old = now.old_turns.unwrap_or(0).max(seen.turns_before);
+        let new = now.turns.saturating_sub(before.turns.max(old));
         let mut unreported = new.saturating_sub(seen.awaited);
         seen.awaited = seen.awaited.saturating_sub(new);
         // A file that is read for the first time may hold earlier turns. One that held none is this session's own: its first prompt was

@@ -7,7 +7,13 @@ use crate::lineage::TokenTotals;
 impl Bench {
     /// The transcript holds so many turns and so many tokens that the model has said.
     pub(super) fn said_by(&mut self, turns: u64, output: u64) -> Vec<Effect> {
+        self.said_behind(None, turns, output)
+    }
+
+    /// As above, where so many of the turns were in the file when the session was resumed.
+    fn said_behind(&mut self, old_turns: Option<u64>, turns: u64, output: u64) -> Vec<Effect> {
         self.facts_read(TranscriptFacts {
+            old_turns,
             turns,
             totals: TokenTotals {
                 output: Tokens(output),
@@ -52,6 +58,44 @@ fn an_answered_prompt_that_no_hook_has_reported_is_of_another_process() {
     // The end of the own turn is written late.
     bench.said_by(3, 70);
     assert_eq!(bench.state(), AgentState::Idle);
+}
+
+#[test]
+fn a_prompt_of_a_process_that_died_may_be_read_when_its_session_is_resumed() {
+    for is_reported in [true, false] {
+        let mut bench = after_a_turn();
+        if is_reported {
+            bench.prompted(OLD, "and the ducks");
+        } else {
+            bench.model.session.agent.activity.elsewhere.submitted();
+        }
+        super::super::iteration::begin(&mut bench.model, true, None, None);
+        bench.spawned(OLD);
+        bench.started(OLD);
+        bench.ready();
+        for (turns, output) in [(1, 20), (2, 20), (2, 45)] {
+            bench.said_behind(Some(1), turns, output);
+        }
+        assert_eq!(bench.state(), AgentState::Idle, "{is_reported}");
+        // One more is of another process.
+        bench.said_behind(Some(1), 3, 45);
+        bench.said_behind(Some(1), 3, 60);
+        assert_eq!(bench.state(), AgentState::Elsewhere, "{is_reported}");
+    }
+}
+
+#[test]
+fn what_was_read_before_a_session_was_resumed_hides_no_prompt_that_is_given_then() {
+    let mut bench = after_a_turn();
+    super::super::iteration::begin(&mut bench.model, true, None, Some("go on".to_owned()));
+    bench.spawned(OLD);
+    bench.started(OLD);
+    bench.ready();
+    // The follower of the file is the same, and it was there from the session's beginning.
+    for (turns, output) in [(1, 20), (2, 20), (2, 45)] {
+        bench.said_behind(Some(0), turns, output);
+    }
+    assert_ne!(bench.state(), AgentState::Elsewhere);
 }
 
 #[test]
