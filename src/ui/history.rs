@@ -145,7 +145,8 @@ fn draw_rows(buf: &mut Buffer, inner: Rect, model: &Model, selects: bool, theme:
         .saturating_sub(height)
         .min(selected_row);
     let wanted = history.query.to_lowercase();
-    let rows = lines[first..].iter().cloned();
+    let rows = lines[first..].iter().take(usize::from(inner.height));
+    let rows = rows.cloned();
     let rows = rows.map(|row| reading::mark_matches(row, &wanted, theme));
     frame::rows(buf, inner, &rows.collect::<Vec<_>>());
     text::mark(first > 0, lines.len() > first + height, selected + 1, count)

@@ -119,7 +119,8 @@ pub fn ignores(signals: &[Signal]) -> Option<bool> {
     Some(signals.iter().any(ignored))
 }
 
-/// Sends a signal to a child that is not reaped yet, so that the number is still its own; `None` stands for one that is.
+/// Sends a signal to a child that is not reaped yet, so that the number is still its own. A child without a number has been reaped, and
+/// gets nothing.
 pub fn send_signal(pid: Option<u32>, signal: Signal) {
     let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     if let Some(pid) = pid {

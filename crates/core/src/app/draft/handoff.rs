@@ -54,13 +54,13 @@ pub fn draft(model: &mut Model) {
 /// Returns a number that changes with everything that the message is made from.
 fn fingerprint(model: &Model) -> u64 {
     let (draft, turns) = (&model.draft, model.session.agent.turns);
-    let told = (draft.notes.text(), &draft.requests, &draft.signalled);
+    let written = (draft.notes.text(), &draft.requests, &draft.signalled);
     let seen = (&draft.commands, &draft.todo, &draft.work, &draft.git);
     let warning = wins_little(model, &draft.handoff.generated);
     let summary = draft.summary.by_model(turns);
     let run = (run_task(model), closing_words(model), turn_standing(model));
     let made = (&draft.handoff_files, summary, warning, marker(model));
-    hash_of(&(told, seen, made, run, &model.config.handoff))
+    hash_of(&(written, seen, made, run, &model.config.handoff))
 }
 
 /// Reports whether the next session has begun with the message, and its process has not brought the nonce of another yet: until
