@@ -44,14 +44,16 @@ pub(super) fn draw(
         return;
     }
     let cells = usize::from(area.width);
+    // A pattern that is being typed has the line for itself for a moment.
+    let searches = model.view.copy.search().is_some();
+    let narrow = !layout.bordered && !model.view.prefixed && hover::hovered_target(model).is_none();
+    let short = banner::short_line(model, cells / 2, theme).filter(|_| narrow && !searches);
+    let taken = short.as_ref().map_or(0, |short| short.width() + 1);
     let beside = || beside_copy(model, layout, theme);
-    let copied = copy::footer_line(model, screen, cells, beside, theme);
-    if !layout.bordered && !model.view.prefixed && hover::hovered_target(model).is_none() {
-        // A pattern that is being typed has the line for itself for a moment.
-        let searches = model.view.copy.search().is_some();
-        if !searches && draw_banner(buf, layout, model, copied.as_ref(), theme) {
-            return;
-        }
+    let copied = copy::footer_line(model, screen, cells.saturating_sub(taken), beside, theme);
+    if let Some(short) = short {
+        draw_banner(buf, layout, model, copied.as_ref(), short, theme);
+        return;
     }
     if let Some(line) = copied {
         buf.set_line(area.x, area.y, &line, area.width);
@@ -210,15 +212,16 @@ fn unsaved_data(model: &Model) -> impl Iterator<Item = &'static str> {
     missing.filter_map(|(is_missing, said)| is_missing.then_some(said))
 }
 
-/// Draws the footer with the banner of a reboot, where the pane has no border for it; false if no banner is due. A notice
-/// has its time beside it, and so has copy mode, while the banner is cut to a word.
+/// Draws the footer with the banner of a reboot, where the pane has no border for it. A notice has its time beside it, and so has
+/// copy mode, while the banner is cut to its short form.
 fn draw_banner(
     buf: &mut Buffer,
     layout: &Layout,
     model: &Model,
     copied: Option<&Line<'static>>,
+    short: Line<'static>,
     theme: &Theme,
-) -> bool {
+) {
     let area = layout.footer.intersection(buf.area);
     let cells = usize::from(area.width);
     let notice = model.view.notices.back();
@@ -250,19 +253,14 @@ fn draw_banner(
         }
         let left = frame::cut(Line::from(left), cells);
         let room = cells.saturating_sub(left.width());
-        let Some(line) = banner::banner_line(model, room, theme) else {
-            return false;
-        };
+        let line = banner::banner_line(model, room, theme).unwrap_or(short);
         buf.set_line(area.x, area.y, &left, area.width);
         buf.set_line(area.x + left.width() as u16, area.y, &line, room as u16);
         let rest = room.saturating_sub(line.width() + 2);
         let hints = hints_line(model, layout, theme, rest);
         let wide = hints.width() as u16;
         buf.set_line(area.right() - wide, area.y, &hints, wide);
-        return true;
-    };
-    let Some(short) = banner::short_line(model, cells / 2, theme) else {
-        return false;
+        return;
     };
     let mut left = Line::default();
     if copied.is_none() {
@@ -275,7 +273,6 @@ fn draw_banner(
     let beside = frame::cut(beside, cells.saturating_sub(left.width()));
     left.extend(beside.spans);
     buf.set_line(area.x, area.y, &left, area.width);
-    true
 }
 
 /// Returns the left part with a link's target behind it; where that has no room for its host, the target is shown alone.

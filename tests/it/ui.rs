@@ -776,6 +776,22 @@ fn scroll_mode_is_shown_with_and_without_a_border() {
 }
 
 #[test]
+fn scroll_mode_keeps_its_keys_beside_a_banner() {
+    for wide in [60, 61, 72, 80, 90] {
+        let mut model = pictures::past_the_line((wide, 24));
+        act(&mut model, Action::Reboot);
+        press(&mut model, KeyCode::Esc);
+        act(&mut model, Action::Scroll);
+        let shown = shot(&model);
+        let footer = shown.lines().last().unwrap_or_default().trim_end();
+        assert!(footer.contains("Not now"), "{wide}: {footer}");
+        // No key is cut in its middle; the last one goes first.
+        let whole = footer.ends_with("F1 help") || wide < 72 && footer.ends_with("Esc leave");
+        assert!(whole, "{wide}: {footer}");
+    }
+}
+
+#[test]
 fn the_cursor_is_the_childs_while_the_pane_has_the_focus() {
     let mut model = working(NORMAL);
     let mut screen = screen(&model);

@@ -530,23 +530,28 @@ fn cancel(model: &Model, defer: bool) -> Result<Next, Refusal> {
         None if wish(model).is_some() => return Ok(Next::Do(Act::DismissWish)),
         None => return Err(Refusal::NothingToCancel),
     }
-    let (outcome, acts) = if defer {
+    // The turn that runs may end this very second: it is the next one that counts.
+    let runs = model.session.agent.state == AgentState::Busy;
+    let (outcome, turns, reason, notice) = if defer {
         let notice = format!("reboot deferred by {DEFER_TURNS} turns");
-        let quiet = Act::BeQuiet(DEFER_TURNS, QuietReason::Deferred);
-        (RebootOutcome::Deferred, vec![quiet, Act::Info(notice)])
+        let reason = QuietReason::Deferred;
+        (RebootOutcome::Deferred, DEFER_TURNS, reason, notice)
     } else {
         let notice = if holds_compaction(model) {
             "the compaction is left to the client"
         } else {
             "reboot cancelled: nothing was changed"
         };
-        // The turn that runs may end this very second: it is the next one that counts.
-        let runs = model.session.agent.state == AgentState::Busy;
-        let quiet = Act::BeQuiet(1 + u32::from(runs), QuietReason::Cancelled);
-        let acts = vec![quiet, Act::HoldRun("your cancel"), Act::Info(notice.into())];
-        (RebootOutcome::Cancelled, acts)
+        let reason = QuietReason::Cancelled;
+        let turns = 1 + u32::from(runs);
+        (RebootOutcome::Cancelled, turns, reason, notice.to_owned())
     };
-    let acts = [Act::CloseReview].into_iter().chain(acts).map(Next::Do);
+    // Beside a banner that says the same, a notice takes the room for when a person is asked again.
+    let told = !holds_compaction(model) && banner::shows_quiet(model, &reason);
+    let mut acts = vec![Act::CloseReview, Act::BeQuiet(turns, reason)];
+    acts.extend((!defer).then_some(Act::HoldRun("your cancel")));
+    acts.extend((!told).then_some(Act::Info(notice)));
+    let acts = acts.into_iter().map(Next::Do);
     let taken_back = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
     Ok(Next::All(acts.chain(taken_back).collect()))
 }

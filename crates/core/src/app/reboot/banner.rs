@@ -112,12 +112,18 @@ pub fn wish(model: &Model) -> Option<&Wish> {
 /// Returns the reason that no reboot begins by itself, though it would be time for one.
 fn quiet(model: &Model) -> Option<Banner> {
     let quiet = model.reboot.quiet.as_ref()?;
-    if model.reboot.mode == RebootMode::Manual || model.reboot.paused || !is_quiet(model) {
-        return None;
-    }
-    let figure = model.session.guard.figure(model.now)?;
-    // A reboot that a person has put off is shown as deferred, be it for a good moment or a full window.
-    let shown = figure.level >= Level::Overflow || quiet.reason == QuietReason::Deferred;
+    let shown = is_quiet(model) && shows_quiet(model, &quiet.reason);
     let turns = quiet.until_turn.saturating_sub(model.session.agent.turns);
     shown.then(|| Banner::Quiet(quiet.reason.clone(), turns))
+}
+
+/// Reports whether a quiet time for this reason has a banner: a reboot could begin by itself, and it would be time for one. One
+/// that a person has put off is shown as deferred, be it for a good moment or a full window.
+pub(super) fn shows_quiet(model: &Model, reason: &QuietReason) -> bool {
+    let figure = model.session.guard.figure(model.now);
+    model.reboot.mode != RebootMode::Manual
+        && !model.reboot.paused
+        && figure.is_some_and(|figure| {
+            figure.level >= Level::Overflow || *reason == QuietReason::Deferred
+        })
 }

@@ -415,6 +415,12 @@ fn a_review_that_is_opened_late_looks_at_its_sources_again() {
     );
 }
 
+/// Reports whether a notice says what became of the review.
+fn answered(bench: &Bench) -> bool {
+    let mut notices = bench.model.view.notices.iter();
+    notices.any(|notice| notice.text.starts_with("reboot "))
+}
+
 #[test]
 fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     let mut bench = Bench::new();
@@ -423,6 +429,7 @@ fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     bench.git();
     prefixed(&mut bench, KeyCode::Char('D'));
     assert_eq!((bench.step(), bench.model.view.overlay), (None, None));
+    assert!(!answered(&bench), "the banner says it");
     for turn in 1..=3 {
         bench.prompted(OLD, "work");
         bench.turn_ended(OLD);
@@ -435,10 +442,30 @@ fn a_cancelled_review_comes_back_after_a_turn_and_a_deferred_one_after_three() {
     assert_eq!(bench.step(), None);
     let quiet = Banner::Quiet(QuietReason::Cancelled, 1);
     assert_eq!(banner(&bench.model), Some(quiet));
+    assert!(!answered(&bench), "the banner says it");
     bench.prompted(OLD, "work");
     assert_eq!(bench.step(), None);
     bench.turn_ended(OLD);
     assert!(bench.step().is_some(), "the next turn has ended");
+}
+
+#[test]
+fn a_cancelled_review_without_a_banner_says_that_nothing_was_changed() {
+    for (mode, tokens) in [
+        (RebootMode::Ask, 50_000),
+        (RebootMode::Auto, 100_000),
+        (RebootMode::Manual, 155_000),
+    ] {
+        let mut config = Config::default();
+        config.reboot.mode = mode;
+        let mut bench = Bench::with(config);
+        bench.used(tokens);
+        bench.git();
+        bench.press(KeyCode::F(5));
+        bench.press(KeyCode::Esc);
+        assert_eq!(banner(&bench.model), None);
+        assert!(answered(&bench), "at {tokens}");
+    }
 }
 
 #[test]
