@@ -136,7 +136,7 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         }
         Banner::Quiet(reason, turns) => quiet_words(model, &reason, turns, theme),
         Banner::Held(breaker) => {
-            let said = format!("No automatic reboot: {breaker}");
+            let said = text::capitalize(&breaker.in_words(model.reboot.mode));
             let mut parts = vec![said.clone()];
             parts.extend(breaker.until().map(|until| {
                 let until = model.now.local(until);

@@ -44,6 +44,26 @@ pub(super) fn border(
     inner
 }
 
+/// Draws a border like [`border`], with something at the right end of its top; the title is cut so that the cut is seen.
+pub(super) fn border_with_corner(
+    buf: &mut Buffer,
+    area: Rect,
+    title: Line<'static>,
+    corner: &Line<'static>,
+    focused: bool,
+    theme: &Theme,
+) -> Rect {
+    let room = usize::from(area.width.saturating_sub(2));
+    let wide = Some(corner.width()).filter(|wide| area.height > 0 && *wide <= room);
+    let wide = wide.unwrap_or_default();
+    let inner = border(buf, area, cut(title, room - wide), focused, theme);
+    if wide > 0 {
+        let x = area.right() - 1 - wide as u16;
+        buf.set_line(x, area.y, corner, wide as u16);
+    }
+    inner
+}
+
 /// Empties everything above the footer and draws a border around it, which has the keys; returns the whole, and the area
 /// inside.
 pub(super) fn page(buf: &mut Buffer, whole: Rect, name: &str, theme: &Theme) -> (Rect, Rect) {
@@ -72,14 +92,9 @@ pub(super) fn cut(line: Line<'static>, cells: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Writes into the top border, at its right end, if the title leaves room.
-pub(super) fn write_corner(buf: &mut Buffer, area: Rect, line: &Line<'static>) {
-    let wide = line.width() as u16;
-    if area.height == 0 || wide + 2 > area.width {
-        return;
-    }
-    let x = area.right() - wide - 1;
-    buf.set_line(x, area.y, line, wide);
+/// Returns the key of a panel for its corner; empty without one.
+pub(super) fn corner_hint(hint: Option<String>, theme: &Theme) -> Line<'static> {
+    hint.map_or_else(Line::default, |hint| row(format!(" {hint} "), theme.dim))
 }
 
 /// Writes into the bottom border: hints at the left, a mark at the right, as far as they fit.

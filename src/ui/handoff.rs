@@ -34,14 +34,9 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     };
     let key = model.keys().hint(Action::Handoff);
     let key = key.filter(|_| !focused && editor.is_none());
-    let corner = frame::row(
-        key.map_or_else(String::new, |key| format!(" {key} ")),
-        theme.dim,
-    );
+    let corner = frame::corner_hint(key, theme);
     let title = frame::title(&name, focused, theme);
-    let room = usize::from(area.width).saturating_sub(2 + corner.width());
-    let inner = frame::border(buf, area, frame::cut(title, room), focused, theme);
-    frame::write_corner(buf, area, &corner);
+    let inner = frame::border_with_corner(buf, area, title, &corner, focused, theme);
     if let Some(editor) = editor {
         scratchpad::draw_editor(buf, inner, editor, theme);
         let mark = scratchpad::cursor_place(inner, editor);

@@ -28,18 +28,17 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let selects = model.view.focus == Focus::History && model.view.overlay.is_none();
     // The view that is open over the pane has the keys, and shows which.
     let focused = selects && !model.view.history.is_large();
-    let room = usize::from(area.width).saturating_sub(4);
+    let key = model.keys().hint(Action::History);
+    let corner = frame::corner_hint(key.filter(|_| !focused), theme);
+    let room = usize::from(area.width).saturating_sub(4 + corner.width());
     let title = frame::title(&panel_name(model, room), focused, theme);
-    let inner = frame::border(buf, area, title, focused, theme);
+    let inner = frame::border_with_corner(buf, area, title, &corner, focused, theme);
     let list = draw_query(buf, inner, model, theme);
     let mark = draw_rows(buf, list, model, selects, theme);
     if focused {
         frame::foot(buf, area, &list_hints(model), &mark, theme);
     } else {
         frame::foot::<&str>(buf, area, &[], &mark, theme);
-        if let Some(key) = model.keys().hint(Action::History) {
-            frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
-        }
     }
 }
 

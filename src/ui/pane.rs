@@ -42,12 +42,10 @@ pub(super) fn draw(
                 theme.dim.remove_modifier(Modifier::BOLD),
             ));
         }
-        frame::border(buf, layout.pane, title, focused, theme);
-        let offset = screen.scroll_offset();
-        if model.view.copy.is_on() || offset > 0 {
-            let mark = scroll_mark(screen);
-            frame::write_corner(buf, layout.pane, &Line::styled(mark, theme.accent));
-        }
+        let scrolled = model.view.copy.is_on() || screen.scroll_offset() > 0;
+        let mark = scrolled.then(|| Line::styled(scroll_mark(screen), theme.accent));
+        let mark = mark.unwrap_or_default();
+        frame::border_with_corner(buf, layout.pane, title, &mark, focused, theme);
         if facts::waits_for_enter(model) && model.view.overlay.is_none() {
             let hint = facts::after_end(model);
             frame::foot(buf, layout.pane, &[hint], "", theme);

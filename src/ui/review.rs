@@ -79,12 +79,12 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     } else {
         "Reboot: review the handoff"
     };
-    let (area, _) = frame::page(buf, whole, title, theme);
-    let size = format!(
-        " {} ",
-        handoff::size_label(model, model.draft.handoff.current())
-    );
-    frame::write_corner(buf, area, &frame::row(size, theme.dim));
+    let size = handoff::size_label(model, model.draft.handoff.current());
+    let size = frame::row(format!(" {size} "), theme.dim);
+    let title = frame::title(title, true, theme);
+    let area = frame::body(whole);
+    frame::clear(buf, area);
+    frame::border_with_corner(buf, area, title, &size, true, theme);
     let cells = usize::from(parts.decision.width);
     let lines = decision_lines(model, cells, parts.beside, theme);
     frame::rows(buf, parts.decision, &lines);

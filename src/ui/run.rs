@@ -121,10 +121,9 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
         return;
     };
     let title = frame::title(&format!("Run · {}", report.phase), false, theme);
-    let inner = frame::border(buf, area, title, false, theme);
-    if let Some(hint) = model.keys().hint_to(Action::History, "history") {
-        frame::write_corner(buf, area, &frame::row(format!(" {hint} "), theme.dim));
-    }
+    let hint = model.keys().hint_to(Action::History, "history");
+    let corner = frame::corner_hint(hint, theme);
+    let inner = frame::border_with_corner(buf, area, title, &corner, false, theme);
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
     let most = height.saturating_sub(TIMELINE);
     let mut rows = panel_facts(&report, model.now, cells, most, theme);

@@ -37,7 +37,10 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let focused = model.view.focus == Focus::Scratchpad && model.view.overlay.is_none();
     let notes = &model.draft.notes;
     let title = frame::title(&panel_name(model), focused, theme);
-    let inner = frame::border(buf, area, title, focused, theme);
+    let key = model.keys().hint(Action::Scratchpad);
+    let key = key.filter(|_| !focused && notes.looked_at().is_none());
+    let corner = frame::corner_hint(key, theme);
+    let inner = frame::border_with_corner(buf, area, title, &corner, focused, theme);
     if let Some(editor) = notes.editor() {
         self::draw_editor(buf, inner, editor, theme);
         let mark = cursor_place(inner, editor);
@@ -47,9 +50,6 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     if let Some(version) = notes.looked_at() {
         draw_version(buf, area, inner, model, version, theme);
         return;
-    }
-    if !focused && let Some(key) = model.keys().hint(Action::Scratchpad) {
-        frame::write_corner(buf, area, &frame::row(format!(" {key} "), theme.dim));
     }
     let mark = if notes.parsed().is_blank() {
         frame::rows(buf, inner, &invitation_lines(model, inner, theme));

@@ -12,7 +12,9 @@ use unicode_width::UnicodeWidthStr;
 use pitstop_base::{clean, format};
 use pitstop_transcript::Tokens;
 
-pub(super) use pitstop_base::format::{ago, count, dollars, percent, seconds, short, span};
+pub(super) use pitstop_base::format::{
+    ago, capitalize, count, dollars, percent, seconds, short, span,
+};
 
 /// Returns the width of a text in cells.
 pub(super) fn width(text: &str) -> usize {

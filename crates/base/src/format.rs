@@ -70,6 +70,13 @@ pub fn count<N: Copy + fmt::Display + PartialEq + From<u8>>(number: N, thing: &s
     format!("{number} {thing}{plural}")
 }
 
+/// Returns a text with its first letter in upper case.
+pub fn capitalize(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(chars).collect()
+}
+
 /// Formats a span of time, as short as a panel needs it: `45s`, `12m`, `2h03m`, `3d4h`.
 pub fn span(time: Duration) -> String {
     let seconds = time.as_secs();

@@ -124,13 +124,13 @@ impl Chord {
         let (modifiers, key) = split_modifiers(&text);
         let mut label = String::new();
         for name in modifiers {
-            label.push_str(&capitalised(name));
+            label.push_str(&crate::format::capitalize(name));
             label.push('-');
         }
         if key.chars().count() == 1 {
             label.push_str(key);
         } else {
-            label.push_str(&capitalised(key));
+            label.push_str(&crate::format::capitalize(key));
         }
         label
     }
@@ -172,14 +172,6 @@ fn fold_char(c: char, mut modifiers: KeyModifiers) -> (char, KeyModifiers) {
 fn single(mut items: impl Iterator<Item = char>) -> Option<char> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
-}
-
-fn capitalised(word: &str) -> String {
-    let mut chars = word.chars();
-    match chars.next() {
-        Some(first) => first.to_uppercase().chain(chars).collect(),
-        None => String::new(),
-    }
 }
 
 /// Splits `ctrl-alt-x` into its modifier names and the key; a lone `-` or a final one is a key.

@@ -590,6 +590,14 @@ pub enum Breaker {
 }
 
 impl Breaker {
+    /// Returns in words what is held back and why; in `ask` mode no reboot goes ahead by itself.
+    pub fn in_words(self, mode: RebootMode) -> String {
+        match mode {
+            RebootMode::Ask => format!("no reboot is advised: {self}"),
+            RebootMode::Auto | RebootMode::Manual => format!("no automatic reboot: {self}"),
+        }
+    }
+
     /// Returns the time at which the breaker ends by itself, if it is known: others end once the session gets something done.
     pub const fn until(self) -> Option<DateTime<Utc>> {
         match self {

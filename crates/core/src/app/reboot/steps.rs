@@ -282,7 +282,7 @@ fn perform(model: &mut Model, act: Act) {
         }
         Act::HoldBack(breaker) => {
             if let Some(breaker) = model.reboot.hold_back(breaker) {
-                model.info(format!("no automatic reboot: {breaker}"));
+                model.info(breaker.in_words(model.reboot.mode));
             }
         }
         Act::TakeGoodMoment => model.draft.moments.take_up(),

@@ -897,9 +897,14 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
     bench.send(Event::TimerFired(TimerId::Age));
     assert!(bench.step().is_some(), "past the force line");
     // A session that begins above the compact line is not helped by another one.
-    for born in [155_000, 175_000] {
+    for (mode, born, said) in [
+        (RebootMode::Auto, 155_000, "no automatic reboot: "),
+        (RebootMode::Auto, 175_000, "no automatic reboot: "),
+        // It has none that could be held back.
+        (RebootMode::Ask, 155_000, "no reboot is advised: "),
+    ] {
         let mut bench = Bench::new();
-        bench.model.reboot.mode = RebootMode::Auto;
+        bench.model.reboot.mode = mode;
         bench.rebooted_to_new();
         bench.used(born);
         bench.turn_ended(NEW);
@@ -908,6 +913,11 @@ fn past_the_force_line_neither_a_breaker_nor_an_earlier_no_counts() {
         assert_eq!(bench.step(), None, "the breaker holds");
         let held = Banner::Held(Breaker::BornFull(Tokens(born)));
         assert_eq!(banner(&bench.model), Some(held));
+        let mut notices = bench.model.view.notices.iter();
+        assert!(
+            notices.any(|notice| notice.text.starts_with(said)),
+            "{said}"
+        );
     }
     // Put off below it, due again behind it; put off behind it, it stays so.
     let (mut bench, _) = announced(155_000);
