@@ -172,8 +172,8 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
         }
         Banner::Approved(blocks) => {
             let mut parts = vec![
-                format!("Reboot approved, waits {}", awaited_events(&blocks)),
-                format!("{key} Enter goes ahead at once"),
+                format!("Approved, waits {}", awaited_events(&blocks)),
+                format!("{key} Enter now"),
             ];
             parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
             Words::loud(parts, "Reboot waits".to_owned(), theme.accent)

@@ -938,8 +938,8 @@ fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
     assert_eq!(status["reboot"]["blocked_by"], json!(["turn"]));
     supervisor.terminal.wait_for(
         |screen| {
-            screen.contains("Reboot approved, waits for the turn to end")
-                && screen.contains("F5 Enter goes ahead at once")
+            screen.contains("Approved, waits for the turn to end")
+                && screen.contains("F5 Enter now")
         },
         SOON,
     );

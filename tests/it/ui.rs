@@ -551,7 +551,7 @@ fn the_footer_follows_a_reboot() {
     }
     let shown = shot(&model);
     assert!(
-        shown.contains("Reboot approved, waits for the turn to end · F5 Enter goes ahead at once"),
+        shown.contains("Approved, waits for the turn to end · F5 Enter now · Ctrl-q D takes it back"),
         "{shown}"
     );
 }
@@ -609,6 +609,11 @@ fn a_reboot_that_waits_for_a_person_stands_on_the_screen_at_every_width() {
         let shown = shot(&model);
         assert!(shown.contains("Reboot"), "{columns}: {shown}");
         assert!(shown.contains("F5"), "{columns}: {shown}");
+        // The cost of the run is whole where it is shown beside the key in the corner.
+        if let Some((_, title)) = shown.split_once("History · this run") {
+            let cost = title.split_once('$').map_or("", |(_, cost)| cost);
+            assert!(cost.starts_with("5.70 "), "{columns}: {title}");
+        }
         // A notice has its time beside it, and it stands all the same.
         model.error("the transcript cannot be followed any more, the gauge falls back");
         let shown = shot(&model);
