@@ -23,6 +23,7 @@ use ratatui::{
 };
 
 use pitstop_core::{
+    api::wire::AgentState,
     app::{Model, cost, facts::cost_of, forecast},
     guard::{Assessment, Threshold},
     lineage::Iteration,
@@ -139,7 +140,11 @@ fn turn_columns(model: &Model, iteration: &Iteration) -> Vec<Column> {
     if seen.len() > kept.len() {
         return seen.map(|turn| known(turn.used)).collect();
     }
-    let now = model.used().map(known);
+    // A prompt that was refused has made its figure the last turn's, and begun none.
+    let agent = &model.session.agent;
+    let rests = matches!(agent.state, AgentState::Idle | AgentState::Limit);
+    let is_kept = rests && kept.len() >= agent.turns as usize;
+    let now = model.used().filter(|_| !is_kept).map(known);
     kept.into_iter().chain(now).collect()
 }
 

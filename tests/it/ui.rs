@@ -551,7 +551,9 @@ fn the_footer_follows_a_reboot() {
     }
     let shown = shot(&model);
     assert!(
-        shown.contains("Approved, waits for the turn to end · F5 Enter now · Ctrl-q D takes it back"),
+        shown.contains(
+            "Approved, waits for the turn to end · F5 Enter now · Ctrl-q D takes it back"
+        ),
         "{shown}"
     );
 }
@@ -1959,6 +1961,17 @@ fn the_chart_gives_each_turn_of_the_run_its_cells() {
     );
     model.view.host = (80, 24);
     assert!(shot(&model).contains("#3"), "{}", shot(&model));
+}
+
+#[test]
+fn a_prompt_that_was_refused_is_no_turn_of_the_chart() {
+    let mut model = working(NORMAL);
+    act(&mut model, Action::Chart);
+    let said = "16 turns in this iteration";
+    assert!(shot(&model).contains(said), "{}", shot(&model));
+    scene::begin_turn(&mut model, 721);
+    model.session.agent.state = AgentState::Limit;
+    assert!(shot(&model).contains(said), "{}", shot(&model));
 }
 
 #[test]
