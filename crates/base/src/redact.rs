@@ -234,13 +234,42 @@ pub fn masks(text: &str) -> Option<String> {
 static SHAPES: [OnceLock<(Option<Regex>, Regex)>; PATTERNS.len()] =
     [const { OnceLock::new() }; PATTERNS.len()];
 
-impl Pattern {
-    /// Reports whether a text may hold such a secret: it has a mark, and the name of a command.
-    fn may_be_in(&self, text: &str) -> bool {
-        let has = |word: &str| memmem::find(text.as_bytes(), word.as_bytes()).is_some();
-        self.mark.split('|').any(has) && self.command.split('|').any(has)
+/// The marks and the names of commands of [`PATTERNS`], in their order: a text without one of each holds no such secret.
+static WORDS: LazyLock<[[Vec<&str>; 2]; PATTERNS.len()]> = LazyLock::new(|| {
+    let words = |list: &'static str| list.split('|').collect();
+    PATTERNS
+        .each_ref()
+        .map(|pattern| [pattern.mark, pattern.command].map(words))
+});
+
+/// A text with the set of its bytes, which tells most words that are not in it without a search.
+struct Searched<'a> {
+    text: &'a [u8],
+    has_byte: [bool; 256],
+}
+
+impl<'a> Searched<'a> {
+    fn new(text: &'a str) -> Self {
+        let mut has_byte = [false; 256];
+        for byte in text.bytes() {
+            has_byte[usize::from(byte)] = true;
+        }
+        Self {
+            text: text.as_bytes(),
+            has_byte,
+        }
     }
 
+    fn has_one_of(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| {
+            let mut bytes = word.bytes();
+            bytes.all(|byte| self.has_byte[usize::from(byte)])
+                && memmem::find(self.text, word.as_bytes()).is_some()
+        })
+    }
+}
+
+impl Pattern {
     fn compile(&self) -> (Option<Regex>, Regex) {
         let regex = PARTS
             .iter()
@@ -271,8 +300,11 @@ fn expression(text: &str) -> Regex {
 pub fn secrets(text: &str) -> Vec<Secret> {
     let mut found = Vec::new();
     tokens(text, &mut found);
-    let patterns = PATTERNS.iter().zip(&SHAPES);
-    for (pattern, shape) in patterns.filter(|(pattern, _)| pattern.may_be_in(text)) {
+    let searched = Searched::new(text);
+    for ((pattern, shape), words) in PATTERNS.iter().zip(&SHAPES).zip(WORDS.iter()) {
+        if !words.iter().all(|words| searched.has_one_of(words)) {
+            continue;
+        }
         let (command, shape) = shape.get_or_init(|| pattern.compile());
         let Some(command) = command else {
             values(text, 0..text.len(), pattern, shape, &mut found);
