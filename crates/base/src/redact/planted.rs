@@ -23,110 +23,116 @@ pub(super) const URL: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub(super) const HEX: &str = "0123456789abcdef";
 pub(super) const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// Returns five secrets of each kind: the kind, the text around it, and the part that must not be left.
+/// A secret: its kind, the text around it, and the part that must not be left.
+pub type Planted = (&'static str, String, String);
+
+/// Returns five secrets of each kind.
+pub fn planted() -> Vec<Planted> {
+    (1_000..1_005).flat_map(planted_by).collect()
+}
+
+/// Returns a secret of each kind, others for each seed.
 #[allow(clippy::too_many_lines, reason = "a table")]
-pub fn planted() -> Vec<(&'static str, String, String)> {
+pub fn planted_by(seed: u64) -> Vec<Planted> {
     let mut found = Vec::new();
-    for round in 0..5 {
-        let mut random = Random(1_000 + round);
-        let mut plant = |kind, around: &str, prefix: &str, alphabet: &str, length| {
-            let body = random.text(alphabet, length);
-            found.push((
-                kind,
-                around.replace("{}", &format!("{prefix}{body}")),
-                body[body.len() / 2..].to_owned(),
-            ));
-        };
-        plant("anthropic", "the key is {}.", "sk-ant-api03-", URL, 93);
-        plant("openai", "{}", "sk-", ALNUM, 48);
-        plant("openai project", "OPENAI={}", "sk-proj-", URL, 100);
-        plant("aws id", "aws_access_key_id = {}", "AKIA", UPPER, 16);
-        plant(
-            "aws secret",
-            "aws_secret_access_key = {}",
-            "",
-            &format!("{ALNUM}+/"),
-            40,
-        );
-        plant(
-            "github",
-            "git clone https://{}@example.org/a/b",
-            "ghp_",
-            ALNUM,
-            36,
-        );
-        plant("github oauth", "({})", "gho_", ALNUM, 36);
-        plant(
-            "github fine",
-            "`{}`",
-            "github_pat_",
-            &format!("{ALNUM}_"),
-            82,
-        );
-        plant("gitlab", "PRIVATE-TOKEN: {}", "glpat-", URL, 20);
-        plant(
-            "slack",
-            "slack: {}\n",
-            "xoxb-123456789012-1234567890123-",
-            ALNUM,
-            24,
-        );
-        plant("google", "?key={}&x=1", "AIza", URL, 35);
-        plant("hugging face", "token={}", "hf_", ALNUM, 34);
-        plant(
-            "npm",
-            "//registry.example.org/:_authToken={}",
-            "npm_",
-            ALNUM,
-            36,
-        );
-        plant("pypi", "password = {}", "pypi-AgEIcHlwaS5vcmc", URL, 150);
-        plant("sendgrid", "\"{}\"", "SG.abcdefghij0123456789_-.", URL, 43);
-        plant("stripe", "stripe {}", "sk_live_", ALNUM, 24);
-        plant("bearer", "curl -H 'X: Bearer {}'", "", URL, 40);
-        plant("authorization", "Authorization: Basic {}", "", ALNUM, 32);
-        plant(
-            "pem",
-            "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
-            "",
-            ALNUM,
-            300,
-        );
-        plant(
-            "jwt",
-            "jwt {}",
-            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.",
-            URL,
-            43,
-        );
-        plant(
-            "env",
-            "export DB_PASSWORD={}\n",
-            "",
-            "abcdefghijklmnopqrstuvwxyz",
-            12,
-        );
-        plant("json", "{\"client_secret\": \"{}\"}", "", ALNUM, 32);
-        plant(
-            "high entropy",
-            "SESSION_SALT={}\n",
-            "",
-            &format!("{ALNUM}+/"),
-            44,
-        );
-        plant(
-            "url",
-            "postgres://ada:{}@db.example.org:5432/app",
-            "",
-            HEX,
-            16,
-        );
-        for (kind, around) in COMMANDS {
-            plant(kind, around, "", ALNUM, 12);
-        }
-        for (kind, around) in KEYS {
-            plant(kind, around, "", ALNUM, 40);
-        }
+    let mut random = Random(seed);
+    let mut plant = |kind, around: &str, prefix: &str, alphabet: &str, length| {
+        let body = random.text(alphabet, length);
+        found.push((
+            kind,
+            around.replace("{}", &format!("{prefix}{body}")),
+            body[body.len() / 2..].to_owned(),
+        ));
+    };
+    plant("anthropic", "the key is {}.", "sk-ant-api03-", URL, 93);
+    plant("openai", "{}", "sk-", ALNUM, 48);
+    plant("openai project", "OPENAI={}", "sk-proj-", URL, 100);
+    plant("aws id", "aws_access_key_id = {}", "AKIA", UPPER, 16);
+    plant(
+        "aws secret",
+        "aws_secret_access_key = {}",
+        "",
+        &format!("{ALNUM}+/"),
+        40,
+    );
+    plant(
+        "github",
+        "git clone https://{}@example.org/a/b",
+        "ghp_",
+        ALNUM,
+        36,
+    );
+    plant("github oauth", "({})", "gho_", ALNUM, 36);
+    plant(
+        "github fine",
+        "`{}`",
+        "github_pat_",
+        &format!("{ALNUM}_"),
+        82,
+    );
+    plant("gitlab", "PRIVATE-TOKEN: {}", "glpat-", URL, 20);
+    plant(
+        "slack",
+        "slack: {}\n",
+        "xoxb-123456789012-1234567890123-",
+        ALNUM,
+        24,
+    );
+    plant("google", "?key={}&x=1", "AIza", URL, 35);
+    plant("hugging face", "token={}", "hf_", ALNUM, 34);
+    plant(
+        "npm",
+        "//registry.example.org/:_authToken={}",
+        "npm_",
+        ALNUM,
+        36,
+    );
+    plant("pypi", "password = {}", "pypi-AgEIcHlwaS5vcmc", URL, 150);
+    plant("sendgrid", "\"{}\"", "SG.abcdefghij0123456789_-.", URL, 43);
+    plant("stripe", "stripe {}", "sk_live_", ALNUM, 24);
+    plant("bearer", "curl -H 'X: Bearer {}'", "", URL, 40);
+    plant("authorization", "Authorization: Basic {}", "", ALNUM, 32);
+    plant(
+        "pem",
+        "-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----",
+        "",
+        ALNUM,
+        300,
+    );
+    plant(
+        "jwt",
+        "jwt {}",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.",
+        URL,
+        43,
+    );
+    plant(
+        "env",
+        "export DB_PASSWORD={}\n",
+        "",
+        "abcdefghijklmnopqrstuvwxyz",
+        12,
+    );
+    plant("json", "{\"client_secret\": \"{}\"}", "", ALNUM, 32);
+    plant(
+        "high entropy",
+        "SESSION_SALT={}\n",
+        "",
+        &format!("{ALNUM}+/"),
+        44,
+    );
+    plant(
+        "url",
+        "postgres://ada:{}@db.example.org:5432/app",
+        "",
+        HEX,
+        16,
+    );
+    for (kind, around) in COMMANDS {
+        plant(kind, around, "", ALNUM, 12);
+    }
+    for (kind, around) in KEYS {
+        plant(kind, around, "", ALNUM, 40);
     }
     found
 }
