@@ -17,7 +17,7 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::Effect,
-    event::TranscriptFacts,
+    event::{Ran, TranscriptFacts},
     facts::handoff_size,
     model::{
         CarryOut, Model, activity::TitleState, attempt::AttemptEvent, session::Session,
@@ -195,7 +195,7 @@ pub(in crate::app) fn session_named(model: &mut Model, of: IterationId, started:
 /// The notice that is shown while the agent view is.
 const AGENT_VIEW: &str = "agent view: the session has gone to a daemon; Esc, Enter takes it back";
 
-/// The share from which on a usage limit counts as used up, in percent: the client rounds.
+/// The share at which a usage limit counts as used up, in percent: the client rounds.
 const USED_UP: f64 = 99.0;
 
 fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
@@ -367,39 +367,11 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if session != model.session.id {
         return;
     }
-    if model.draft.prompts_read(&mut facts) {
-        model.session.agent.last_message = None;
-        model.info("the conversation was rewound: what was said and decided since is taken back");
-    }
+    take_words_and_work(model, &mut facts);
     let signals = std::mem::take(&mut facts.signals);
-    let said = facts.said.take();
-    model.session.agent.last_message = said.or(model.session.agent.last_message.take());
     let ran = std::mem::take(&mut facts.ran);
-    model.draft.transcript_read(&mut facts);
-    if let Some(words) = facts.human.take() {
-        let warmup = model.config.reboot.warmup_prompt.as_deref();
-        model.draft.human_said(&words, warmup);
-    }
     let (used, first_used, prompt) = (facts.used, facts.first_used, facts.last_prompt.clone());
-    if let Some(name) = &facts.model {
-        model.session.guard.set_model_hint(name);
-    }
-    // A trimmed copy that grows has its client, whether that has hooks or not.
-    if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
-        model.reboot.on(AttemptEvent::SessionSeen);
-    }
-    let known = &model.session.transcript;
-    // One more boundary is a sign too.
-    if known.whole && facts.whole && facts.compactions > known.compactions {
-        reboot::on(model, ReplaceEvent::Compacted);
-    }
-    // While a file is read for the first time, its sums are of a part.
-    if facts.whole
-        && let Some(late) = model.session.spent(&facts)
-    {
-        let before = model.lineage.add_late_tokens(late).cloned();
-        model.emit_all(before.map(|one| save_order(model, &one)));
-    }
+    note_growth(model, &facts);
     let before = model.session.transcript_read(facts);
     if model.session.seen_elsewhere(&before) {
         autopilot::on(model, RunInput::ResumedElsewhere);
@@ -416,24 +388,7 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     figures::on(model, FigureEvent::Transcribed(used));
     (model.draft.take_transcribed(signals, model.now)).carry_out(model);
-    for one in ran {
-        let hookless = model.session.is_hookless();
-        let ended = model.draft.call_shown(one, hookless, model.now);
-        turn::on(model, ended.map(TurnEvent::ToolFinished));
-    }
-    // A hook would have proven the same.
-    if let Some(prompt) = prompt
-        .as_deref()
-        .filter(|_| model.session.has_more_turns(&before))
-    {
-        submit::on(model, SubmissionEvent::Taken(prompt));
-    }
-    let effects = &mut model.scratch.effects;
-    let begun = model.session.turns_shown(&before, model.now, effects);
-    let begins = begun.is_some();
-    turn::on(model, begun);
-    let effects = &mut model.scratch.effects;
-    model.session.end_shown(begins, &before, effects);
+    follow_turns(model, ran, prompt.as_deref(), &before);
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));
@@ -445,4 +400,61 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if used.is_some() {
         autopilot::on(model, RunInput::FigureObserved);
     }
+}
+
+/// Takes out of the facts what was said, and what they show of the work; a rewound conversation takes back what was said since.
+fn take_words_and_work(model: &mut Model, facts: &mut TranscriptFacts) {
+    if model.draft.prompts_read(facts) {
+        model.session.agent.last_message = None;
+        model.info("the conversation was rewound: what was said and decided since is taken back");
+    }
+    let said = facts.said.take();
+    model.session.agent.last_message = said.or(model.session.agent.last_message.take());
+    model.draft.transcript_read(facts);
+    if let Some(words) = facts.human.take() {
+        let warmup = model.config.reboot.warmup_prompt.as_deref();
+        model.draft.human_said(&words, warmup);
+    }
+}
+
+/// Notes the model, the turns, the compactions and the tokens by which the facts exceed those that were read before.
+fn note_growth(model: &mut Model, facts: &TranscriptFacts) {
+    if let Some(name) = &facts.model {
+        model.session.guard.set_model_hint(name);
+    }
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
+        model.reboot.on(AttemptEvent::SessionSeen);
+    }
+    let known = &model.session.transcript;
+    // One more boundary is a sign too.
+    if known.whole && facts.whole && facts.compactions > known.compactions {
+        reboot::on(model, ReplaceEvent::Compacted);
+    }
+    // While a file is read for the first time, its sums are of a part.
+    if facts.whole
+        && let Some(late) = model.session.spent(facts)
+    {
+        let before = model.lineage.add_late_tokens(late).cloned();
+        model.emit_all(before.map(|one| save_order(model, &one)));
+    }
+}
+
+/// Follows the ends of calls, and the begin and the end of a turn, that the transcript shows since `before`.
+fn follow_turns(model: &mut Model, ran: Vec<Ran>, prompt: Option<&str>, before: &TranscriptFacts) {
+    for one in ran {
+        let hookless = model.session.is_hookless();
+        let ended = model.draft.call_shown(one, hookless, model.now);
+        turn::on(model, ended.map(TurnEvent::ToolFinished));
+    }
+    // A hook would have proven the same.
+    if let Some(prompt) = prompt.filter(|_| model.session.has_more_turns(before)) {
+        submit::on(model, SubmissionEvent::Taken(prompt));
+    }
+    let effects = &mut model.scratch.effects;
+    let begun = model.session.turns_shown(before, model.now, effects);
+    let begins = begun.is_some();
+    turn::on(model, begun);
+    let effects = &mut model.scratch.effects;
+    model.session.end_shown(begins, before, effects);
 }
