@@ -71,6 +71,9 @@ impl HookTimes {
     }
 }
 
+/// The name of a family of one sample without labels, its value if it is known, and its help.
+type PlainSample = (&'static str, Option<f64>, &'static str);
+
 /// The text of the metric families, one after the other.
 #[derive(Default)]
 struct Exposition(String);
@@ -94,13 +97,16 @@ impl Exposition {
         let _ = writeln!(self.0, "{close} {value}");
     }
 
-    /// Writes a family of one sample, or nothing while the value is unknown; the name distinguishes a counter from a gauge.
-    fn one(&mut self, name: &str, help: &str, value: Option<f64>) {
-        if let Some(value) = value {
-            let is_counter = name.ends_with("_total");
-            let kind = if is_counter { "counter" } else { "gauge" };
-            self.family(name, kind, help);
-            self.sample(name, &[], value);
+    /// Writes families of one sample without labels; one whose value is unknown is left out. The name distinguishes a counter
+    /// from a gauge.
+    fn plain_samples(&mut self, rows: &[PlainSample]) {
+        for (name, value, help) in rows {
+            if let Some(value) = value {
+                let is_counter = name.ends_with("_total");
+                let kind = if is_counter { "counter" } else { "gauge" };
+                self.family(name, kind, help);
+                self.sample(name, &[], *value);
+            }
         }
     }
 }
@@ -118,14 +124,15 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
     let who = [("version", &*report.version), ("agent", &*report.agent)];
     out.sample("info", &who, 1.0);
     context(&mut out, report);
-    let whole = |count: u64| Some(count as f64);
-    let (iteration, cost) = (whole(report.iteration), Some(report.cost_usd));
-    out.one("iteration", "Number of the present iteration.", iteration);
-    out.one("turns_total", "Turns that have ended.", whole(report.turns));
-    out.one("cost_usd_total", "Cost of the run in US dollars.", cost);
-    out.one("commits_total", "Commits seen.", whole(report.commits));
-    let checkpoints = whole(report.checkpoints);
-    out.one("checkpoints_total", "Checkpoints kept.", checkpoints);
+    let count = |count: u64| Some(count as f64);
+    #[rustfmt::skip]
+    out.plain_samples(&[
+        ("iteration", count(report.iteration), "Number of the present iteration."),
+        ("turns_total", count(report.turns), "Turns that have ended."),
+        ("cost_usd_total", Some(report.cost_usd), "Cost of the run in US dollars."),
+        ("commits_total", count(report.commits), "Commits seen."),
+        ("checkpoints_total", count(report.checkpoints), "Checkpoints kept."),
+    ]);
     out.family("test_runs_total", "counter", "Test runs seen, by outcome.");
     let (passed, failed) = report.tests;
     for (outcome, count) in [("passed", passed), ("failed", failed)] {
@@ -149,22 +156,21 @@ pub fn text(report: &MetricsReport, hooks: &HookTimes) -> String {
 
 fn context(out: &mut Exposition, report: &MetricsReport) {
     use Level::{Critical, Healthy, Overflow, Warning};
-    let whole = |count: Option<u64>| count.map(|count| count as f64);
-    let (used, window) = (whole(report.used), whole(report.window));
-    out.one("context_used_tokens", "Tokens in the context window.", used);
-    out.one("context_window_tokens", "The whole window.", window);
-    let (help, usable) = ("The window less the reserve.", whole(report.usable));
-    out.one("context_usable_tokens", help, usable);
-    let (help, percent) = ("Used of usable, in percent.", report.percent);
-    out.one("context_used_percent", help, percent);
-    let (help, age) = ("Age of the figure.", report.age_seconds);
-    out.one("context_age_seconds", help, age);
+    let tokens = |count: Option<u64>| count.map(|count| count as f64);
+    #[rustfmt::skip]
+    out.plain_samples(&[
+        ("context_used_tokens", tokens(report.used), "Tokens in the context window."),
+        ("context_window_tokens", tokens(report.window), "The whole window."),
+        ("context_usable_tokens", tokens(report.usable), "The window less the reserve."),
+        ("context_used_percent", report.percent, "Used of usable, in percent."),
+        ("context_age_seconds", report.age_seconds, "Age of the figure."),
+    ]);
     if let Some(level) = report.level {
         let help = "The level: 1 for the one in force.";
         out.family("context_level", "gauge", help);
-        for one in [Healthy, Warning, Critical, Overflow] {
-            let value = f64::from(u8::from(one == level));
-            out.sample("context_level", &[("level", one.word())], value);
+        for each in [Healthy, Warning, Critical, Overflow] {
+            let value = f64::from(u8::from(each == level));
+            out.sample("context_level", &[("level", each.word())], value);
         }
     }
 }
@@ -183,7 +189,7 @@ fn hook_times(out: &mut Exposition, hooks: &HookTimes) {
     out.sample("hook_seconds_sum", &[], hooks.total as f64 / 1e6);
     out.sample("hook_seconds_count", &[], all as f64);
     let help = "Hooks turned away because the supervisor did not keep up.";
-    out.one("hooks_lost_total", help, Some(hooks.lost as f64));
+    out.plain_samples(&[("hooks_lost_total", Some(hooks.lost as f64), help)]);
 }
 
 #[cfg(test)]
