@@ -183,7 +183,7 @@ enum End {
     /// It is over in order.
     Over {
         code: i32,
-        /// What is printed when the terminal is a plain one again.
+        /// The text to print once the terminal has its own settings back.
         text: String,
     },
     /// The supervisor has ended before it took the terminal.

@@ -49,7 +49,7 @@ pub(super) const NOT_YET: &str = "it has not answered yet";
 /// The word for the shared store in the place of a host; no host is named so.
 const SHARED_STORE: &str = "shared store";
 
-/// The most runs of other machines that are read from the store, and the age from which on one is taken to be dead.
+/// The most runs of other machines that are read from the store, and the age at which one is taken to be dead.
 const RUNS: u32 = 200;
 const DEAD: TimeDelta = TimeDelta::days(7);
 

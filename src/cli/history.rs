@@ -95,7 +95,7 @@ fn newest_iterations(args: &HistoryArgs, flags: &Flags) -> Result<String, Failur
 }
 
 /// Reads the store's records of this directory; an iteration that is open there was left by a dead supervisor, unless it runs.
-fn from_store<T>(
+fn read_records<T>(
     flags: &Flags,
     read: impl AsyncFnOnce(&Store, &Here) -> Result<T, StoreError>,
 ) -> Result<(T, Here), Failure> {
@@ -119,7 +119,7 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
         let totals = store.totals(&of).await?;
         Ok((find_runs(store, here, ALL_RUNS).await?, totals))
     };
-    let ((runs, totals), _) = from_store(flags, read)?;
+    let ((runs, totals), _) = read_records(flags, read)?;
     let json = || totals::as_json(&runs, &totals);
     Ok(out::render(args.json, json, || {
         totals::table(&runs, &totals)
@@ -137,7 +137,7 @@ fn chart_of(flags: &Flags) -> Result<String, Failure> {
         }
         Ok(None)
     };
-    let (found, here) = from_store(flags, read)?;
+    let (found, here) = read_records(flags, read)?;
     let drawn = found.and_then(|(run, turns)| {
         let title = format!("pitstop · {} · run {}", here.project.path, run.run.run);
         chart::draw(&title, &turns, &run.iterations, &here.config.guard)
@@ -153,7 +153,7 @@ fn chart_of(flags: &Flags) -> Result<String, Failure> {
 /// Returns the details of one iteration.
 fn detail_of(one: &str, args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| find_iteration(store, here, one).await;
-    let (found, here) = from_store(flags, read)?;
+    let (found, here) = read_records(flags, read)?;
     let past = found.map_err(|why| out::failed(&why, "`pitstop history --all` lists them"))?;
     if !args.diff {
         let report = match live_report(&here, &past)? {
@@ -251,7 +251,7 @@ fn runs_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
         }
         Ok(runs)
     };
-    let (runs, here) = from_store(flags, read)?;
+    let (runs, here) = read_records(flags, read)?;
     // The store holds an open iteration as it was written last; its supervisor knows the costs since then.
     let live = match here.find_holder() {
         Some(_) => out::get_if_any::<HistoryReport>("/history")?,
@@ -337,7 +337,7 @@ fn short_task(task: Option<&str>) -> String {
 
 /// Returns the last run in this directory.
 fn last_run(flags: &Flags) -> Result<RunHistory, Failure> {
-    let (runs, _) = from_store(flags, async |store: &Store, here: &Here| {
+    let (runs, _) = read_records(flags, async |store: &Store, here: &Here| {
         find_runs(store, here, RUNS).await
     })?;
     let last = runs.into_iter().max_by_key(|one| one.run.started_at);

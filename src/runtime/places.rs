@@ -246,7 +246,7 @@ impl Places {
         looked
     }
 
-    /// Begins the registry of agents again, which was beside the lock.
+    /// Makes the directory of the registry of agents again, and the registry if its file is gone: both lay beside the lock.
     fn begin_registry(&mut self) {
         let Some(agents) = &mut self.agents else {
             return;

@@ -183,7 +183,7 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
             app::iteration::begin(model, true, Some(Cause::Recovery), None);
             // It was a reboot after all, and can be undone as one.
             if let Some(current) = model.lineage.current_mut() {
-                let record = current.reboot.insert(record(entry, marker));
+                let record = current.reboot.insert(reboot_record(entry, marker));
                 if record.way != Way::Trim {
                     effects.push(Effect::SaveHandoff {
                         iteration: current.iteration,
@@ -221,7 +221,7 @@ fn handoff_of(entry: &JournalEntry) -> Handoff {
 }
 
 /// Returns the record of a reboot that came about without a supervisor.
-fn record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
+fn reboot_record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord {
     let given = (entry.way != Way::Trim).then(|| handoff_of(entry));
     RebootRecord {
         old_session: entry.old_session,

@@ -41,7 +41,7 @@ const WIDEST_TURN: usize = 6;
 /// The cells of a line's name at the right, where there is room for it beside the figures.
 const NAME: usize = 9;
 
-/// The number of cells from which on there is room for it.
+/// The smallest number of cells at which there is room for it.
 const NAMED: usize = 60;
 
 /// The fewest cells of an iteration, with the blank behind it.

@@ -21,8 +21,8 @@ pub(super) fn title(name: &str, focused: bool, theme: &Theme) -> Line<'static> {
     Line::from(Span::styled(format!("{sign}{name} "), style))
 }
 
-/// Draws a border; the one of the focused rectangle is heavier, not only in another colour.
-pub(super) fn border(
+/// Draws a border and returns the area inside; the border of the focused rectangle is heavier, not only in another colour.
+pub(super) fn draw_border(
     buf: &mut Buffer,
     area: Rect,
     title: Line<'static>,
@@ -44,8 +44,8 @@ pub(super) fn border(
     inner
 }
 
-/// Draws a border like [`border`], with something at the right end of its top; the title is cut so that the cut is seen.
-pub(super) fn border_with_corner(
+/// Draws a border like [`draw_border`], with something at the right end of its top; the title is cut so that the cut is seen.
+pub(super) fn draw_border_with_corner(
     buf: &mut Buffer,
     area: Rect,
     title: Line<'static>,
@@ -56,7 +56,7 @@ pub(super) fn border_with_corner(
     let room = usize::from(area.width.saturating_sub(2));
     let wide = Some(corner.width()).filter(|wide| area.height > 0 && *wide <= room);
     let wide = wide.unwrap_or_default();
-    let inner = border(buf, area, cut(title, room - wide), focused, theme);
+    let inner = draw_border(buf, area, cut(title, room - wide), focused, theme);
     if wide > 0 {
         let x = area.right() - 1 - wide as u16;
         buf.set_line(x, area.y, corner, wide as u16);
@@ -69,7 +69,7 @@ pub(super) fn border_with_corner(
 pub(super) fn page(buf: &mut Buffer, whole: Rect, name: &str, theme: &Theme) -> (Rect, Rect) {
     let area = body(whole);
     clear(buf, area);
-    let inner = border(buf, area, title(name, true, theme), true, theme);
+    let inner = draw_border(buf, area, title(name, true, theme), true, theme);
     (area, inner)
 }
 

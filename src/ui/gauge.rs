@@ -53,7 +53,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let level = level_label(figure, model);
         title.push_span(Span::styled(format!("· {level} "), style));
     }
-    let inner = frame::border(buf, area, title, false, theme);
+    let inner = frame::draw_border(buf, area, title, false, theme);
     if inner.is_empty() {
         return;
     }

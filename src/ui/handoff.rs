@@ -36,7 +36,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let key = key.filter(|_| !focused && editor.is_none());
     let corner = frame::corner_hint(key, theme);
     let title = frame::title(&name, focused, theme);
-    let inner = frame::border_with_corner(buf, area, title, &corner, focused, theme);
+    let inner = frame::draw_border_with_corner(buf, area, title, &corner, focused, theme);
     if let Some(editor) = editor {
         scratchpad::draw_editor(buf, inner, editor, theme);
         let mark = scratchpad::cursor_place(inner, editor);

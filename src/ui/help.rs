@@ -403,6 +403,6 @@ fn draw_question(
     lines.extend(frame::hint_rows(keys, cells, theme));
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear_beside(buf, pane, area);
-    let inner = frame::border(buf, area, frame::title(title, true, theme), true, theme);
+    let inner = frame::draw_border(buf, area, frame::title(title, true, theme), true, theme);
     frame::rows(buf, inner.inner(Margin::new(1, 0)), &lines);
 }

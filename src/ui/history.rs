@@ -32,7 +32,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let corner = frame::corner_hint(key.filter(|_| !focused), theme);
     let room = usize::from(area.width).saturating_sub(4 + corner.width());
     let title = frame::title(&panel_name(model, room), focused, theme);
-    let inner = frame::border_with_corner(buf, area, title, &corner, focused, theme);
+    let inner = frame::draw_border_with_corner(buf, area, title, &corner, focused, theme);
     let list = draw_query(buf, inner, model, theme);
     let mark = draw_rows(buf, list, model, selects, theme);
     if focused {

@@ -106,7 +106,7 @@ pub(super) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
             span.style = theme.bad;
         }
     }
-    let inner = frame::border(buf, area, title, false, theme);
+    let inner = frame::draw_border(buf, area, title, false, theme);
     frame::rows(buf, inner.inner(Margin::new(1, 0)), &lines);
 }
 

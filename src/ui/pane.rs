@@ -45,7 +45,7 @@ pub(super) fn draw(
         let scrolled = model.view.copy.is_on() || screen.scroll_offset() > 0;
         let mark = scrolled.then(|| Line::styled(scroll_mark(screen), theme.accent));
         let mark = mark.unwrap_or_default();
-        frame::border_with_corner(buf, layout.pane, title, &mark, focused, theme);
+        frame::draw_border_with_corner(buf, layout.pane, title, &mark, focused, theme);
         if facts::waits_for_enter(model) && model.view.overlay.is_none() {
             let hint = facts::after_end(model);
             frame::foot(buf, layout.pane, &[hint], "", theme);

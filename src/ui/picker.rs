@@ -92,7 +92,7 @@ impl PickerView {
         } else {
             details.len() as u16 + 1
         };
-        let inner = frame::border(
+        let inner = frame::draw_border(
             buf,
             whole,
             frame::title(&self.title, true, theme),

@@ -68,7 +68,7 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
     };
     frame::clear(buf, area);
     let name = format!("{} …", model.keys().prefix().label());
-    let inner = frame::border(buf, area, frame::title(&name, true, theme), true, theme);
+    let inner = frame::draw_border(buf, area, frame::title(&name, true, theme), true, theme);
     frame::rows(buf, inner, &rows);
 }
 

@@ -84,7 +84,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
     let title = frame::title(title, true, theme);
     let area = frame::body(whole);
     frame::clear(buf, area);
-    frame::border_with_corner(buf, area, title, &size, true, theme);
+    frame::draw_border_with_corner(buf, area, title, &size, true, theme);
     let cells = usize::from(parts.decision.width);
     let lines = decision_lines(model, cells, parts.beside, theme);
     frame::rows(buf, parts.decision, &lines);

@@ -123,7 +123,7 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
     let title = frame::title(&format!("Run · {}", report.phase), false, theme);
     let hint = model.keys().hint_to(Action::History, "history");
     let corner = frame::corner_hint(hint, theme);
-    let inner = frame::border_with_corner(buf, area, title, &corner, false, theme);
+    let inner = frame::draw_border_with_corner(buf, area, title, &corner, false, theme);
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
     let most = height.saturating_sub(TIMELINE);
     let mut rows = panel_facts(&report, model.now, cells, most, theme);
@@ -198,7 +198,7 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     };
     frame::clear(buf, pane);
     let title = frame::title(&format!("Run · {}", report.phase), true, theme);
-    let inner = frame::border(buf, pane, title, true, theme);
+    let inner = frame::draw_border(buf, pane, title, true, theme);
     let cells = usize::from(inner.width);
     let facts = styled_facts(&report, model.now, theme);
     let facts = facts.iter().flat_map(|fact| fact_rows(fact, cells, theme));

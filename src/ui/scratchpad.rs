@@ -40,7 +40,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let key = model.keys().hint(Action::Scratchpad);
     let key = key.filter(|_| !focused && notes.looked_at().is_none());
     let corner = frame::corner_hint(key, theme);
-    let inner = frame::border_with_corner(buf, area, title, &corner, focused, theme);
+    let inner = frame::draw_border_with_corner(buf, area, title, &corner, focused, theme);
     if let Some(editor) = notes.editor() {
         self::draw_editor(buf, inner, editor, theme);
         let mark = cursor_place(inner, editor);

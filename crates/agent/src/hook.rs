@@ -201,7 +201,7 @@ pub fn parse_status_line(body: &[u8]) -> Result<StatusLine, HookError> {
             .and_then(in_window),
         used_percentage: context.and_then(|c| c.number("used_percentage")),
         cost_usd: cost.and_then(|c| c.number("total_cost_usd")),
-        duration_ms: cost.and_then(|c| c.whole("total_duration_ms")),
+        duration_ms: cost.and_then(|c| c.whole_number("total_duration_ms")),
         five_hour: limits
             .and_then(|l| l.inner("five_hour"))
             .and_then(rate_limit),
@@ -304,7 +304,7 @@ impl<'a> Payload<'a> {
     }
 
     /// Returns a believable number, cut to a whole one.
-    fn whole(self, field: &str) -> Option<u64> {
+    fn whole_number(self, field: &str) -> Option<u64> {
         self.number(field).map(|number| number as u64)
     }
 
@@ -312,15 +312,14 @@ impl<'a> Payload<'a> {
     fn tokens(self, field: &'static str) -> Result<Option<Tokens>, HookError> {
         match self.0.get(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                self.whole(field)
-                    .map(|n| Some(Tokens(n)))
-                    .ok_or_else(|| HookError::Field {
-                        field,
-                        expected: "a number from 0 to 10^12",
-                        found: clip_text(&value.to_string(), 64),
-                    })
-            }
+            Some(value) => self
+                .whole_number(field)
+                .map(|n| Some(Tokens(n)))
+                .ok_or_else(|| HookError::Field {
+                    field,
+                    expected: "a number from 0 to 10^12",
+                    found: clip_text(&value.to_string(), 64),
+                }),
         }
     }
 }
@@ -431,7 +430,7 @@ fn tool_output(at: Payload<'_>, failed: bool) -> ToolOutput {
             .unwrap_or_default(),
         interrupted: response.is_some_and(|r| r.flag("interrupted")) || at.flag("is_interrupt"),
         failed,
-        duration_ms: at.whole("duration_ms"),
+        duration_ms: at.whole_number("duration_ms"),
     }
 }
 
@@ -501,8 +500,8 @@ fn read_notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
 fn prompt_cache(at: Payload<'_>) -> Option<PromptCache> {
     Some(PromptCache {
         warm: at.0.get("warm")?.as_bool()?,
-        expires_at: at.whole("expires_at"),
-        recache: at.whole("recache_tokens_if_cold").map(Tokens),
+        expires_at: at.whole_number("expires_at"),
+        recache: at.whole_number("recache_tokens_if_cold").map(Tokens),
         usd: None,
         lifetime: match at.text("ttl", SHORT).as_deref() {
             Some("1h") => CacheLifetime::Hour,
@@ -516,7 +515,7 @@ fn resumed_cache(at: Payload<'_>) -> Option<PromptCache> {
     Some(PromptCache {
         warm: !at.0.get("prompt_cache_likely_expired")?.as_bool()?,
         expires_at: None,
-        recache: at.whole("context_tokens").map(Tokens),
+        recache: at.whole_number("context_tokens").map(Tokens),
         usd: at.number("estimated_cache_write_usd"),
         lifetime: CacheLifetime::default(),
     })
@@ -525,7 +524,7 @@ fn resumed_cache(at: Payload<'_>) -> Option<PromptCache> {
 fn rate_limit(at: Payload<'_>) -> Option<RateLimit> {
     Some(RateLimit {
         used_percentage: at.number("used_percentage")?,
-        resets_at: at.whole("resets_at"),
+        resets_at: at.whole_number("resets_at"),
     })
 }
 

@@ -1,11 +1,10 @@
-//! What a person changed in a message before it was sent: it holds for all later messages too.
+//! What a person changed in a message before it was sent. The change applies to all later messages too.
 //!
 //! ```text
-//!   changed                                 in later messages
-//!   a prompt, rule, decision or rejection   gone
-//!   is removed
-//!   the objective                           the objective
-//!   a line is added anywhere else           words of the human's
+//!   change                                             in later messages
+//!   a prompt, rule, decision or rejection is removed   it is left out
+//!   the objective is rewritten                         it is the objective
+//!   a line is added anywhere else                      it is the human's own words
 //! ```
 //!
 //! An edit is compared with the text that was edited, and not with what the sources have made of the message since.

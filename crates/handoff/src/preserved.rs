@@ -35,7 +35,7 @@ pub(crate) use item::named_files;
 pub use item::{
     Constraint, Decision, Issue, Item, Origin, Rejected, Severity, is_same_item, item_key, texts,
 };
-pub use test_state::{ReportedRun, Share, TestState};
+pub use test_state::{OwnerCounts, ReportedRun, TestState};
 
 /// The most items kept in each list: far more than a handoff can hold, and a bound against endless output.
 const KEPT_ITEMS: usize = 2_000;

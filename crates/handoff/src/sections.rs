@@ -141,7 +141,7 @@ pub(super) fn make_sections(
         ("scratchpad", scratchpad),
         ("summary", summary),
         ("files", files_section(state, at_hand)),
-        ("failing_tests", failing_tests(sources)),
+        ("failing_tests", failing_tests_section(sources)),
         ("included_files", included_section(sources.included_files)),
         (
             "git",
@@ -548,7 +548,7 @@ fn constraints_section(state: &PreservedState, said: &mut Said) -> String {
 }
 
 /// Returns the failing tests by name, which of them passed before, and the tests that the last run has fixed.
-fn failing_tests(sources: &Sources<'_>) -> String {
+fn failing_tests_section(sources: &Sources<'_>) -> String {
     let state = &sources.state.test_state;
     if !sources.include_tests || state.failing.is_empty() {
         return String::new();

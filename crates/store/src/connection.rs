@@ -355,7 +355,7 @@ impl Shared {
         let Some(path) = db.removed_file() else {
             return;
         };
-        self.make_again(&db, format!("{} was removed", path.display()))
+        self.reopen_emptied(&db, format!("{} was removed", path.display()))
             .await;
     }
 
@@ -374,13 +374,14 @@ impl Shared {
         };
         if emptied {
             let place = self.options.target.place();
-            self.make_again(&db, format!("{place} was emptied")).await;
+            self.reopen_emptied(&db, format!("{place} was emptied"))
+                .await;
         }
         emptied
     }
 
     /// Gives up connections to a database that has lost its records, so that it is opened and filled again.
-    async fn make_again(&self, db: &Db, reason: String) {
+    async fn reopen_emptied(&self, db: &Db, reason: String) {
         tracing::error!(%reason, "the database is made again");
         self.waiting().begin_again(Some(reason));
         self.set_db(None);

@@ -148,12 +148,12 @@ pub fn is_outcome(line: &str) -> bool {
     Outcome::read(line).is_some()
 }
 
-/// The parts of a step that are shown, in bytes.
+/// The most bytes that are shown of each part of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Detail {
     /// The most bytes of what was said or asked for.
     pub input: usize,
-    /// The most bytes of the output of a call that has worked.
+    /// The most bytes of the output of a call that has succeeded.
     pub printed: usize,
     /// The most bytes of the output of a call that has failed.
     pub failed: usize,

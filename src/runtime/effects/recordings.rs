@@ -34,7 +34,8 @@ impl Shell {
         }
     }
 
-    pub(super) fn record(&mut self, iteration: IterationId, size: PaneSize) {
+    /// Starts to record the pane of an iteration, if that is configured.
+    pub(super) fn start_recording(&mut self, iteration: IterationId, size: PaneSize) {
         if !self.core.view().config.recording.enabled {
             return;
         }
@@ -66,7 +67,7 @@ impl Shell {
             return;
         }
         let size = self.pane.screen.size();
-        self.record(iteration, size);
+        self.start_recording(iteration, size);
         let text = self.pane.screen.tail_text(usize::from(size.rows()));
         let drawn = format!("\x1b[H\x1b[2J{}", text.replace('\n', "\r\n"));
         if let Some((begun, recording)) = &mut self.pane.recording

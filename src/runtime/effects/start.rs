@@ -117,7 +117,7 @@ impl Shell {
             self.write_pane(typed);
         }
         self.calls.mailbox.owned_by(process.pid);
-        self.record(iteration, self.pane.screen.size());
+        self.start_recording(iteration, self.pane.screen.size());
         self.keep(Job::Agent(iteration, process.clone()));
         // A guess in case hooks are switched off; the first hook reports the true path.
         if let Some(path) = self.agent.transcript_of(session) {

@@ -52,7 +52,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let difference = differs.filter(|_| model.view.history.difference);
     frame::clear(buf, pane);
     let name = name_of(run, iteration, model, difference.is_some());
-    let inner = frame::border(buf, pane, frame::title(&name, true, theme), true, theme);
+    let inner = frame::draw_border(buf, pane, frame::title(&name, true, theme), true, theme);
     let cells = usize::from(inner.width);
     let text_cells = inner.width.saturating_sub(2).min(WIDEST);
     let scroll = model.view.history.scroll;

@@ -44,7 +44,7 @@ pub enum Absence {
 }
 
 impl Absence {
-    /// Returns a word for scripts.
+    /// Returns its name in `snake_case`, for scripts.
     pub fn word(&self) -> &'static str {
         self.into()
     }

@@ -1,4 +1,4 @@
-//! The client's own limit of a full context window: the figure from which on it compacts, or refuses prompts.
+//! The client's own limit of a full context window: the figure at which it compacts, or refuses prompts.
 //!
 //! ```text
 //!   arguments · environment · settings files ──▶ CompactionSettings ── model, window ──▶ Limit
@@ -35,7 +35,7 @@ const REFUSAL_MARGIN: u64 = 3_000;
 /// The smallest auto-compact window that the client takes, in tokens.
 const SMALLEST: u64 = 100_000;
 
-/// The window from which on the client compacts with nothing set, in tokens.
+/// The smallest window at which the client compacts with nothing set, in tokens.
 const LARGE: u64 = 1_000_000;
 
 /// The first version of the client that is known to do so.
@@ -104,7 +104,7 @@ impl fmt::Display for Origin {
 /// The figure at which the client acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// The number of tokens in use from which on it acts.
+    /// The number of tokens in use at which it acts.
     pub at: Tokens,
     /// The action that it takes.
     pub act: Act,

@@ -117,7 +117,8 @@ impl View {
     }
 }
 
-/// Returns the end of an escape sequence, and the character of the key that it is for, if it is for one: `CSI 97 u`.
+/// Returns the byte offset behind the escape sequence at `at`, and the character of the key that it reports, if it reports one:
+/// `CSI 97 u` reports `a`.
 fn escape(raw: &str, at: usize) -> (usize, Option<char>) {
     let bytes = raw.as_bytes();
     let next = |at: usize| raw[at..].chars().next().map_or(at, |c| at + c.len_utf8());

@@ -117,7 +117,7 @@ pub fn assess(
     settings: &GuardSettings,
     client: Option<Tokens>,
 ) -> Assessment {
-    let usable = usable(window, settings.reserve);
+    let usable = usable_window(window, settings.reserve);
     let lines = settings.thresholds.lines(Room::new(window, usable, client));
     let level = lines.level(used);
     Assessment {
@@ -132,7 +132,7 @@ pub fn assess(
 }
 
 /// Returns the window less the reserve. A reserve of half of the window or more is ignored, because no client keeps so much.
-fn usable(window: Tokens, reserve: Tokens) -> Tokens {
+fn usable_window(window: Tokens, reserve: Tokens) -> Tokens {
     let kept = Some(reserve.0).filter(|&kept| kept < window.0 / 2);
     Tokens(window.0 - kept.unwrap_or(0))
 }
@@ -243,7 +243,7 @@ pub struct Guard {
     turn: u64,
     /// The highest threshold that has fired and is not armed again yet.
     fired: Option<Threshold>,
-    /// The number of tokens from which on the client itself acts, if that is known.
+    /// The number of tokens at which the client itself acts, if that is known.
     client: Option<Tokens>,
 }
 
@@ -379,12 +379,12 @@ impl Guard {
         self.void = void;
     }
 
-    /// Sets the number of tokens from which on the client itself acts; a threshold that this puts below the figure may fire.
+    /// Sets the number of tokens at which the client itself acts; a threshold that this puts below the figure may fire.
     pub const fn set_client_limit(&mut self, at: Option<Tokens>) {
         self.client = at;
     }
 
-    /// Returns the number of tokens from which on the client itself acts, if that is known.
+    /// Returns the number of tokens at which the client itself acts, if that is known.
     pub const fn client_limit(&self) -> Option<Tokens> {
         self.client
     }

@@ -165,9 +165,9 @@ const fn margin(client: Tokens) -> u64 {
 pub struct Room {
     /// The window less the reserve, in tokens.
     pub usable: Tokens,
-    /// The number of tokens from which on a client without auto-compaction refuses prompts.
+    /// The number of tokens at which a client without auto-compaction refuses prompts.
     pub refusal: Tokens,
-    /// The number of tokens from which on the client itself acts, if that is known.
+    /// The number of tokens at which the client itself acts, if that is known.
     pub client: Option<Tokens>,
 }
 
@@ -199,12 +199,12 @@ impl Lines {
         self.at[threshold as usize]
     }
 
-    /// Returns the number of tokens from which on a client without auto-compaction refuses prompts.
+    /// Returns the number of tokens at which a client without auto-compaction refuses prompts.
     pub const fn refusal(&self) -> Tokens {
         self.refusal
     }
 
-    /// Returns the number of tokens from which on the client itself acts, if that is known.
+    /// Returns the number of tokens at which the client itself acts, if that is known.
     pub const fn client(&self) -> Option<Tokens> {
         self.client
     }

@@ -26,12 +26,12 @@ pub struct TestState {
     /// The owners of the tests, with the owner that ran last at the end: `passing` and `failing` end with the tests of these, in
     /// this order. The owners of the tests before them, which an older version has kept, are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub owners: Vec<Share>,
+    pub owners: Vec<OwnerCounts>,
 }
 
 /// The numbers of tests that belong to an owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Share {
+pub struct OwnerCounts {
     /// The owner of the tests.
     #[serde(flatten)]
     pub owner: Owner,
@@ -316,7 +316,7 @@ impl TestState {
         for group in kept.into_iter().rev() {
             let (passing, failing) = (group.passing.len(), group.failing.len());
             if let Some(owner) = group.owner.filter(|_| passing + failing > 0) {
-                self.owners.push(Share {
+                self.owners.push(OwnerCounts {
                     owner,
                     passing,
                     failing,

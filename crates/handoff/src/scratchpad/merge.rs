@@ -12,7 +12,7 @@ const COMPARED_LINES: usize = 30_000;
 /// The length of a conflict's marks, which no line of notes begins with.
 const MARK: usize = 53;
 
-/// The length, in bytes, from which on a person's line also counts as kept where it is a part of a longer one.
+/// The smallest length, in bytes, at which a person's line also counts as kept where it is a part of a longer one.
 const PART: usize = 12;
 
 /// Brings together the edits of two writers to `base`. Where both changed the same lines, both versions stay: the lines of

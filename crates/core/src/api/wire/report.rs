@@ -368,13 +368,13 @@ pub struct ToolReply {
 /// The positions of the lines, in tokens, as part of a [`ContextReport`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinesReport {
-    /// The line from which on the gauge leaves `healthy`.
+    /// The line at which the gauge leaves `healthy`.
     pub notice: u64,
-    /// The line from which on a checkpoint is kept.
+    /// The line at which a checkpoint is kept.
     pub warn: u64,
-    /// The line from which on a reboot is advised.
+    /// The line at which a reboot is advised.
     pub compact: u64,
-    /// The line from which on `auto` interrupts a turn.
+    /// The line at which `auto` interrupts a turn.
     pub force: u64,
     /// True if the lines were moved below the point at which the client itself acts.
     pub lowered: bool,
@@ -383,7 +383,7 @@ pub struct LinesReport {
 /// The point at which the client itself acts on a full window, as part of a [`ContextReport`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientLimitReport {
-    /// The number of tokens in use from which on it acts.
+    /// The number of tokens in use at which the client acts.
     pub at: u64,
     /// The client's action: `compacts` or `refuses prompts`.
     pub act: String,

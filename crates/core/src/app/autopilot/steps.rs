@@ -45,7 +45,7 @@ const UNDELIVERED: Duration = Duration::from_secs(60);
 /// The interval at which the elapsed time on the screen is updated.
 const CLOCK: Duration = Duration::from_secs(10);
 
-/// The remaining time from which on the countdown of a wait is shown by the second.
+/// The remaining time at which the countdown of a wait is shown by the second.
 const LAST_MINUTE: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
 

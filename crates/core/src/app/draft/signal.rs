@@ -18,7 +18,7 @@ impl HandoffDraft {
     /// Takes in that a turn begins: a prompt begins new work.
     pub(in crate::app) fn begin_turn(&mut self) {
         self.moments.pass();
-        self.seen_signals.turn_begins();
+        self.seen_signals.begin_turn();
     }
 
     /// Takes in the signals of a turn's last message, which the Stop hook reports.

@@ -159,7 +159,7 @@ impl Summaries {
                 false
             }
             SummaryEvent::TranscriptRead(id, read) => {
-                self.transcript_read(id, &read, facts, &mut done)
+                self.make_fallback(id, &read, facts, &mut done)
             }
             SummaryEvent::Answered(id, outcome) => self.answered(id, outcome, facts, &mut done),
             SummaryEvent::TimerFired(epoch) => self.time_over(epoch, facts, &mut done),
@@ -218,7 +218,7 @@ impl Summaries {
     }
 
     /// Makes the summary that needs no model, now that the transcript has been read.
-    fn transcript_read(
+    fn make_fallback(
         &mut self,
         id: SummaryId,
         read: &Result<(), String>,

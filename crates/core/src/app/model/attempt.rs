@@ -111,7 +111,7 @@ impl Reboot {
         self.attempt = Some(Attempt { epoch, ..attempt });
     }
 
-    /// Has the reboot under way take in a fact, if there is one.
+    /// Passes an event to the reboot that is under way; without a reboot nothing happens.
     pub(in crate::app) fn on(&mut self, event: AttemptEvent) {
         if let Some(attempt) = &mut self.attempt {
             attempt.on(event);
@@ -257,7 +257,7 @@ impl Attempt {
     }
 
     /// Returns the record of this reboot in an iteration: how long each step from the approval on took, and what was sent.
-    pub(in crate::app) fn record(
+    pub(in crate::app) fn reboot_record(
         &self,
         new_session: SessionId,
         preserved: &PreservedState,

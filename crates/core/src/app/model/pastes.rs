@@ -7,7 +7,7 @@ use pitstop_agent::claude::prompt_box::paste_marks;
 use pitstop_base::recent;
 use pitstop_terminal::input::HostInput;
 
-/// The length from which on a paste of one line is kept: the client puts no mark in the place of a shorter one.
+/// The smallest length at which a paste of one line is kept: the client puts no mark in the place of a shorter one.
 const LONG: usize = 200;
 
 /// The number of pastes that are kept without a mark: the client does not put one in the place of each.

@@ -52,7 +52,7 @@ impl SeenSignals {
     }
 
     /// Begins a turn: if no hook has reported the end of the previous one, none will.
-    pub fn turn_begins(&mut self) {
+    pub fn begin_turn(&mut self) {
         self.behind.clear();
     }
 
@@ -139,7 +139,7 @@ mod tests {
     fn a_turn_without_its_hook_does_not_silence_the_next() {
         let mut seen = SeenSignals::default();
         assert!(seen.by_transcript(&goal("a")));
-        seen.turn_begins();
+        seen.begin_turn();
         assert!(seen.by_hook(&goal("a")));
     }
 

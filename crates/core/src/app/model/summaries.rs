@@ -22,10 +22,10 @@ pub struct Summaries {
     pub(in crate::app) answered: Option<u32>,
 }
 
-/// A summary.
+/// A summary of the conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The seven sections.
+    /// The text, in seven sections.
     pub text: String,
     /// The way in which it was made.
     pub made: SummaryMade,

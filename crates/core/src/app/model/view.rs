@@ -91,7 +91,7 @@ pub enum Outcome {
         took_ms: u64,
         /// The number of tokens in use before.
         before: Option<Tokens>,
-        /// The number of tokens that the new session begins with, by estimate.
+        /// The estimated number of tokens that the new session begins with.
         after: Option<Tokens>,
         /// The number of items in the handoff; none after a trim, which carries over none.
         items: Option<usize>,

@@ -568,7 +568,8 @@ pub(super) fn give_up(model: &Model, attempt: &Attempt, why: &str) -> Next {
     // Its conversation was replaced already, and the session is resumed with that.
     let is_replaced = attempt.kind.replaces() && attempt.has_begun();
     let (session, preserved) = (model.session.id, &model.draft.preserved);
-    let record = is_replaced.then(|| Box::new(attempt.record(session, preserved, model.now)));
+    let record =
+        is_replaced.then(|| Box::new(attempt.reboot_record(session, preserved, model.now)));
     let mut next = vec![
         Next::Note(AttemptEvent::RollsBack(why)),
         Next::Do(Act::Outlive(attempt.beside.clone())),
@@ -701,7 +702,7 @@ fn finished(model: &Model, attempt: &Attempt, warmed_up: bool) -> Ended {
     let kind = attempt.kind;
     let record = RebootRecord {
         warmed_up,
-        ..attempt.record(model.session.id, &model.draft.preserved, model.now)
+        ..attempt.reboot_record(model.session.id, &model.draft.preserved, model.now)
     };
     let took_ms = record.total_ms();
     let card = moment::done(model, attempt, took_ms, kind != Kind::Trim);

@@ -39,7 +39,7 @@ use crate::app::{
     view::{editing, external, focus::set_focus, layout, mouse, reading::same_line},
 };
 
-/// The time after the prefix from which on the keys that can follow are shown: one who knows the key is faster.
+/// The time after the prefix at which the keys that can follow are shown: one who knows the key is faster.
 const HESITATION: Duration = Duration::from_millis(400);
 
 /// Handles an event of the host terminal.

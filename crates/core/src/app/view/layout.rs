@@ -154,7 +154,7 @@ fn second_panel(model: &Model) -> Focus {
     }
 }
 
-/// The width of the review, inside of its border, from which on there are two columns.
+/// The smallest width of the review, inside of its border, at which there are two columns.
 const REVIEW_IN_TWO: u16 = 116;
 
 /// The smallest number of rows in which the context panel makes sense, and that in which another panel does.
