@@ -285,17 +285,40 @@ impl PromptBox {
     }
 }
 
-/// Returns the first line of the dialog whose selected answer has the cursor on its mark (measured with 2.1.332: the key, trust, bypass,
-/// servers, imports and settings at the start, and every permission).
+/// Returns the first line of the dialog that has the cursor: on the mark of its selected answer, or in its field for text (measured with
+/// 2.1.332: the key, trust, bypass, servers, imports, settings, theme and login at the start, and every permission).
 fn dialog_title(rows: &[Row], cursor: (u16, u16)) -> Option<String> {
     let (above, selected) = rows.split_at_checked(usize::from(cursor.1))?;
     let selected = &selected.first()?.text;
     let answer = selected.trim_start();
-    let is_marked = selected.len() - answer.len() == usize::from(cursor.0);
-    let is_answer = answer.strip_prefix(MARKS[0])?.starts_with(' ') && is_marked;
+    let indent = selected.len() - answer.len();
+    let is_selected = || {
+        let behind = answer.strip_prefix(MARKS[0]);
+        indent == usize::from(cursor.0) && behind.is_some_and(|behind| behind.starts_with(' '))
+    };
+    if !is_selected() && !is_field(above, answer) {
+        return None;
+    }
     let mut dialog = above.rsplit(|row| is_rule(&row.text)).next()?.iter();
-    let title = dialog.find(|row| !row.text.trim().is_empty())?;
-    is_answer.then(|| title.text.trim().to_owned())
+    let is_title = |row: &&Row| {
+        let text = row.text.trim();
+        !(text.is_empty() || is_rule(text) || text.starts_with(GREETING))
+    };
+    Some(dialog.find(is_title)?.text.trim().to_owned())
+}
+
+/// The line above all dialogs of the client's first start.
+const GREETING: &str = "Welcome to Claude Code";
+
+/// Reports whether this row with the cursor is in a field for text: a frame without a title, which the client's banner has.
+fn is_field(above: &[Row], row: &str) -> bool {
+    let mut above = above.iter().rev().map(|row| row.text.trim());
+    let top = above.find(|text| !text.starts_with('│'));
+    let is_plain = |top: &str| {
+        let strokes = top.strip_prefix('╭')?.strip_suffix('╮')?;
+        Some(!strokes.is_empty() && strokes.chars().all(|c| c == '─'))
+    };
+    row.starts_with('│') && top.and_then(is_plain) == Some(true)
 }
 
 /// Splits a shortened text into the part before the mark, the number of lines that the mark replaces, and the part behind it. At
@@ -449,9 +472,20 @@ mod tests {
                 "  2 new MCP servers found\n  ❯ [✔] one\n    [✔] two",
                 (2, 2),
             ),
+            (
+                " Browser didn't open? Use the URL below to sign in\n\n Paste code here if prompted\n ╭────╮\n │    │\n ╰────╯\n\n Esc to go back",
+                (3, 5),
+            ),
         ] {
             let title = dialog.lines().next().unwrap().trim();
             assert_eq!(read(&format!("{RULE}\n{dialog}"), at), titled(title));
+            let first = format!("Welcome to Claude Code v2.1.332\n {RULE}\n{dialog}");
+            let lower = (at.0, at.1 + 1);
+            assert_eq!(read(&first, lower), titled(title), "at the first start");
+        }
+        let banner = "╭─ Claude Code v2.1.332 ─╮\n│      Welcome back!      │\n╰─────────────────────────╯\n";
+        for at in [(3, 1), (0, 3), (0, 0)] {
+            assert_eq!(read(banner, at), PromptBox::Absent, "{at:?}");
         }
         let ruled = format!("{RULE}\n ❯ 1. Yes\n{RULE}\n Enter to confirm");
         assert_eq!(read(&ruled, (1, 1)), PromptBox::Absent);
