@@ -1,7 +1,10 @@
 //! What the real client does, as it is seen: its dialogs stay unanswered, its background work is waited for, and its own
 //! words are not taken for the human's.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use serde_json::{Value, json};
 
@@ -389,4 +392,100 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     for gone in ["redis", "storks", "start a server"] {
         assert!(!text.contains(gone), "{gone}: {text}");
     }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_rewind_to_the_beginning_leaves_nothing_also_for_who_reads_the_transcript_later() {
+    let launch = Launch::live().set("summary.generate_summaries=false");
+    launch.api().answer([
+        Answer::text("Then so.\nDECISION: use redis | fast"),
+        Answer::text("As you say.\nDECISION: no cache | simple"),
+    ]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.prompt("Never count the storks");
+    supervisor.terminal.wait_for_text("Then so.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.keys([key::ESC, key::ESC]);
+    supervisor.terminal.wait_for_text("Rewind", SOON);
+    supervisor.keys(["\x1b[A", key::ENTER]);
+    supervisor
+        .terminal
+        .wait_for_text("Restore conversation", SOON);
+    supervisor.keys([key::ENTER]);
+    let is_back = || !supervisor.screen().contains("Then so.");
+    supervisor.wait_until("the prompt is back in the box", is_back, SOON);
+    supervisor.keys([key::CTRL_U]);
+    supervisor.prompt("Always count the egrets");
+    supervisor.terminal.wait_for_text("As you say.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    let is_told = |supervisor: &Supervisor| {
+        let text = supervisor.handoff_text();
+        let has = |words: &[&str]| {
+            words
+                .iter()
+                .map(|word| text.contains(word))
+                .collect::<Vec<_>>()
+        };
+        has(&["no cache", "egrets"]) == [true; 2] && has(&["redis", "storks"]) == [false; 2]
+    };
+    supervisor.wait_until("it is taken back", || is_told(&supervisor), SOON);
+    // Another supervisor has the transcript alone.
+    let session = session_of(&supervisor.status());
+    let launch = supervisor.kill().agent_args(["--resume", &session]);
+    let supervisor = launch.start();
+    supervisor.wait_until("it is read so", || is_told(&supervisor), SOON);
+}
+
+/// A client that meets its home for the first time: it asks about the project, and then about the key.
+fn at_its_first_start() -> Launch {
+    let launch = Launch::live();
+    let file = launch.the_home().path(".claude.json");
+    let text = fs::read_to_string(&file).unwrap();
+    let mut known: Value = serde_json::from_str(&text).unwrap();
+    known["projects"] = json!({});
+    known["customApiKeyResponses"] = json!({ "approved": [], "rejected": [] });
+    fs::write(&file, known.to_string()).unwrap();
+    launch
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn the_dialogs_before_the_first_prompt_box_are_questions_one_after_another() {
+    let launch = at_its_first_start();
+    let supervisor = launch.start();
+    let asks = |about: &'static str| {
+        move |status: &Value| {
+            let needs = &status["needs"];
+            status["agent"]["state"] == "dialog"
+                && needs[0]["kind"] == "question"
+                && needs[0]["why"]
+                    .as_str()
+                    .is_some_and(|why| why.contains(about))
+        }
+    };
+    for about in ["workspace", "API key"] {
+        supervisor.wait_for_status(asks(about), SOON);
+        for command in ["status", "ls"] {
+            let said = String::from_utf8(supervisor.run(&[command]).stdout).unwrap();
+            assert!(said.contains("asks you"), "{command}: {said}");
+        }
+        // Its own answer is no.
+        supervisor.keys(["\x1b[A", key::ENTER]);
+    }
+    let status = supervisor.wait_for_state("idle", SOON);
+    assert_eq!(status["needs"], json!([]));
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_headless_run_ends_at_a_dialog_of_the_client_s_start() {
+    let launch = run(at_its_first_start());
+    let (code, run) = ended(&launch);
+    let lines = run.events();
+    assert_eq!(code, Some(4), "{lines:#?}");
+    let tripped = of_kind(&lines, "tripped");
+    assert_eq!(tripped[0]["breaker"], "dialog", "{lines:#?}");
+    assert_eq!(launch.api().main_calls().len(), 0, "{lines:#?}");
 }
