@@ -21,7 +21,9 @@ use rustix::{fs::FlockOperation, io::Errno};
 use sqlx::{
     Column, ConnectOptions, Decode, Row, Sqlite, SqlitePool, Type, TypeInfo, ValueRef,
     pool::{PoolConnection, PoolOptions},
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteRow, SqliteSynchronous},
+    sqlite::{
+        SqliteConnectOptions, SqliteJournalMode, SqliteLockingMode, SqliteRow, SqliteSynchronous,
+    },
 };
 #[cfg(feature = "postgres")]
 use sqlx::{
@@ -254,15 +256,19 @@ impl Db {
         let dir = PrivateDir::find_path(path.parent()?).ok()??;
         dir.open_to_read(path.file_name()?.to_str()?).ok()?;
         let file = DbFile::find_at(path)?;
-        // Without the files of its WAL, which cannot be made, it can only be read as a file that nothing writes to.
-        for immutable in [false, true] {
-            let options = SqliteConnectOptions::new()
+        // Where the index of its WAL is missing, which cannot be made, it is read with an index in memory, as a file that nothing writes to.
+        for alone in [false, true] {
+            let mut options = SqliteConnectOptions::new()
                 .filename(path)
                 .read_only(true)
                 .pragma("temp_store", "memory")
-                .immutable(immutable)
                 .busy_timeout(busy)
                 .disable_statement_logging();
+            if alone {
+                options = options
+                    .vfs("unix-none")
+                    .locking_mode(SqliteLockingMode::Exclusive);
+            }
             let pool = PoolOptions::new()
                 .max_connections(1)
                 .acquire_timeout(busy + BRIEF)
@@ -792,6 +798,34 @@ mod tests {
             db.close().await;
             assert_eq!(std::fs::read(&path).unwrap(), before, "{found}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_is_only_in_the_wal_is_read_where_its_index_cannot_be_made() {
+        let place = tempfile::tempdir().unwrap();
+        let patience = Duration::from_secs(5);
+        let [written, copied] = ["written", "copied"].map(|name| place.path().join(name));
+        PrivateDir::open_path(&copied).unwrap();
+        let opened = Db::open_sqlite(&written.join("p.db"), patience).await;
+        let db = opened.unwrap().db;
+        let options = SqliteConnectOptions::new().filename(written.join("p.db"));
+        let pool = SqlitePool::connect_with(options).await.unwrap();
+        let row = "INSERT INTO runs (run_id, project_hash, project_path, host, pid, pid_started, agent, version, started_at) \
+            VALUES ('r', 'h', '/p', 'host', 1, '', 'claude', '0', '')";
+        sqlx::raw_sql(row).execute(&pool).await.unwrap();
+        for name in ["p.db", "p.db-wal"] {
+            std::fs::copy(written.join(name), copied.join(name)).unwrap();
+        }
+        // On a disk that is only read, or as here.
+        std::fs::create_dir(copied.join("p.db-shm")).unwrap();
+        let read = Db::read_sqlite(&copied.join("p.db"), patience).await;
+        let (sql, binds) = ("SELECT run_id FROM runs", Vec::new());
+        let read = read.expect("it is read").db;
+        let found = read.query(Statement { sql, binds }).await.unwrap();
+        assert_eq!(found.len(), 1);
+        read.close().await;
+        pool.close().await;
+        db.close().await;
     }
 
     #[test]
