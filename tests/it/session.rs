@@ -394,50 +394,6 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     }
 }
 
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_rewind_to_the_beginning_leaves_nothing_also_for_who_reads_the_transcript_later() {
-    let launch = Launch::live().set("summary.generate_summaries=false");
-    launch.api().answer([
-        Answer::text("Then so.\nDECISION: use redis | fast"),
-        Answer::text("As you say.\nDECISION: no cache | simple"),
-    ]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
-    supervisor.prompt("Never count the storks");
-    supervisor.terminal.wait_for_text("Then so.", SOON);
-    supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::ESC, key::ESC]);
-    supervisor.terminal.wait_for_text("Rewind", SOON);
-    supervisor.keys(["\x1b[A", key::ENTER]);
-    supervisor
-        .terminal
-        .wait_for_text("Restore conversation", SOON);
-    supervisor.keys([key::ENTER]);
-    let is_back = || !supervisor.screen().contains("Then so.");
-    supervisor.wait_until("the prompt is back in the box", is_back, SOON);
-    supervisor.keys([key::CTRL_U]);
-    supervisor.prompt("Always count the egrets");
-    supervisor.terminal.wait_for_text("As you say.", SOON);
-    supervisor.wait_for_state("idle", SOON);
-    let is_told = |supervisor: &Supervisor| {
-        let text = supervisor.handoff_text();
-        let has = |words: &[&str]| {
-            words
-                .iter()
-                .map(|word| text.contains(word))
-                .collect::<Vec<_>>()
-        };
-        has(&["no cache", "egrets"]) == [true; 2] && has(&["redis", "storks"]) == [false; 2]
-    };
-    supervisor.wait_until("it is taken back", || is_told(&supervisor), SOON);
-    // Another supervisor has the transcript alone.
-    let session = session_of(&supervisor.status());
-    let launch = supervisor.kill().agent_args(["--resume", &session]);
-    let supervisor = launch.start();
-    supervisor.wait_until("it is read so", || is_told(&supervisor), SOON);
-}
-
 /// A client that meets its home for the first time: it asks about the project, and then about the key.
 fn at_its_first_start() -> Launch {
     let launch = Launch::live();

@@ -256,19 +256,20 @@ impl Db {
         let dir = PrivateDir::find_path(path.parent()?).ok()??;
         dir.open_to_read(path.file_name()?.to_str()?).ok()?;
         let file = DbFile::find_at(path)?;
-        // Where the index of its WAL is missing, which cannot be made, it is read with an index in memory, as a file that nothing writes to.
-        for alone in [false, true] {
-            let mut options = SqliteConnectOptions::new()
+        let plain = || {
+            SqliteConnectOptions::new()
                 .filename(path)
                 .read_only(true)
                 .pragma("temp_store", "memory")
                 .busy_timeout(busy)
-                .disable_statement_logging();
-            if alone {
-                options = options
-                    .vfs("unix-none")
-                    .locking_mode(SqliteLockingMode::Exclusive);
-            }
+                .disable_statement_logging()
+        };
+        // Where the index of its WAL cannot be made, the WAL is read with an index in memory. Where it has none, which cannot be made
+        // either, the file is read alone.
+        let index_in_memory = plain()
+            .vfs("unix-none")
+            .locking_mode(SqliteLockingMode::Exclusive);
+        for options in [plain(), index_in_memory, plain().immutable(true)] {
             let pool = PoolOptions::new()
                 .max_connections(1)
                 .acquire_timeout(busy + BRIEF)
