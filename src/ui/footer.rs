@@ -47,7 +47,9 @@ pub(super) fn draw(
     // A pattern that is being typed has the line for itself for a moment.
     let searches = model.view.copy.search().is_some();
     let narrow = !layout.bordered && !model.view.prefixed && hover::hovered_target(model).is_none();
-    let short = banner::short_line(model, cells / 2, theme).filter(|_| narrow && !searches);
+    let short = (narrow && !searches)
+        .then(|| banner::short_line(model, cells / 2, theme))
+        .flatten();
     let taken = short.as_ref().map_or(0, |short| short.width() + 1);
     let beside = || beside_copy(model, layout, theme);
     let copied = copy::footer_line(model, screen, cells.saturating_sub(taken), beside, theme);

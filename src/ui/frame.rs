@@ -67,9 +67,21 @@ pub(super) fn draw_border_with_corner(
 /// Empties everything above the footer and draws a border around it, which has the keys; returns the whole, and the area
 /// inside.
 pub(super) fn page(buf: &mut Buffer, whole: Rect, name: &str, theme: &Theme) -> (Rect, Rect) {
+    page_with_corner(buf, whole, name, &Line::default(), theme)
+}
+
+/// Draws a page like [`page`], with something at the right end of its top.
+pub(super) fn page_with_corner(
+    buf: &mut Buffer,
+    whole: Rect,
+    name: &str,
+    corner: &Line<'static>,
+    theme: &Theme,
+) -> (Rect, Rect) {
     let area = body(whole);
     clear(buf, area);
-    let inner = draw_border(buf, area, title(name, true, theme), true, theme);
+    let title = title(name, true, theme);
+    let inner = draw_border_with_corner(buf, area, title, corner, true, theme);
     (area, inner)
 }
 
@@ -92,9 +104,9 @@ pub(super) fn cut(line: Line<'static>, cells: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-/// Returns the key of a panel for its corner; empty without one.
-pub(super) fn corner_hint(hint: Option<String>, theme: &Theme) -> Line<'static> {
-    hint.map_or_else(Line::default, |hint| row(format!(" {hint} "), theme.dim))
+/// Returns a text for the corner of a panel, such as its key; empty without one.
+pub(super) fn corner_label(label: Option<String>, theme: &Theme) -> Line<'static> {
+    label.map_or_else(Line::default, |label| row(format!(" {label} "), theme.dim))
 }
 
 /// Writes into the bottom border: hints at the left, a mark at the right, as far as they fit.

@@ -34,7 +34,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     };
     let key = model.keys().hint(Action::Handoff);
     let key = key.filter(|_| !focused && editor.is_none());
-    let corner = frame::corner_hint(key, theme);
+    let corner = frame::corner_label(key, theme);
     let title = frame::title(&name, focused, theme);
     let inner = frame::draw_border_with_corner(buf, area, title, &corner, focused, theme);
     if let Some(editor) = editor {

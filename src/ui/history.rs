@@ -29,7 +29,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     // The view that is open over the pane has the keys, and shows which.
     let focused = selects && !model.view.history.is_large();
     let key = model.keys().hint(Action::History);
-    let corner = frame::corner_hint(key.filter(|_| !focused), theme);
+    let corner = frame::corner_label(key.filter(|_| !focused), theme);
     let room = usize::from(area.width).saturating_sub(4 + corner.width());
     let title = frame::title(&panel_name(model, room), focused, theme);
     let inner = frame::draw_border_with_corner(buf, area, title, &corner, focused, theme);

@@ -80,11 +80,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, theme: &Theme) 
         "Reboot: review the handoff"
     };
     let size = handoff::size_label(model, model.draft.handoff.current());
-    let size = frame::row(format!(" {size} "), theme.dim);
-    let title = frame::title(title, true, theme);
-    let area = frame::body(whole);
-    frame::clear(buf, area);
-    frame::draw_border_with_corner(buf, area, title, &size, true, theme);
+    let size = frame::corner_label(Some(size), theme);
+    let (area, _) = frame::page_with_corner(buf, whole, title, &size, theme);
     let cells = usize::from(parts.decision.width);
     let lines = decision_lines(model, cells, parts.beside, theme);
     frame::rows(buf, parts.decision, &lines);

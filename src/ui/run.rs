@@ -122,7 +122,7 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
     };
     let title = frame::title(&format!("Run · {}", report.phase), false, theme);
     let hint = model.keys().hint_to(Action::History, "history");
-    let corner = frame::corner_hint(hint, theme);
+    let corner = frame::corner_label(hint, theme);
     let inner = frame::draw_border_with_corner(buf, area, title, &corner, false, theme);
     let (cells, height) = (usize::from(inner.width), usize::from(inner.height));
     let most = height.saturating_sub(TIMELINE);

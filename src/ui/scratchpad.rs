@@ -39,7 +39,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let title = frame::title(&panel_name(model), focused, theme);
     let key = model.keys().hint(Action::Scratchpad);
     let key = key.filter(|_| !focused && notes.looked_at().is_none());
-    let corner = frame::corner_hint(key, theme);
+    let corner = frame::corner_label(key, theme);
     let inner = frame::draw_border_with_corner(buf, area, title, &corner, focused, theme);
     if let Some(editor) = notes.editor() {
         self::draw_editor(buf, inner, editor, theme);

@@ -292,7 +292,7 @@ fn report(supervisor: &Supervisor, plants: &mut Plants, printed: &mut Vec<u8>) {
     }
 }
 
-/// A demo that keeps and tells all that it can, with secrets in what it is given and in what its agent says and runs.
+/// A demo that keeps and reports all that it can, with secrets in what it is given and in what its agent says and runs.
 fn demo(plants: &mut Plants) -> Launch {
     let summary = plants.lines("summary");
     let summary = SECTIONS.map(|title| format!("## {title}\n{summary}"));
@@ -394,8 +394,8 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
         .wait_for_text("secrets are masked", SOON);
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
-    let told = events.up_to("reboot", |reboot| reboot["phase"] == "idle", SOON);
-    printed.extend(format!("{told:?}").into_bytes());
+    let seen = events.up_to("reboot", |reboot| reboot["phase"] == "idle", SOON);
+    printed.extend(format!("{seen:?}").into_bytes());
     let seeker = plants.seeker(&["argument"]);
     for process in processes_of(launch.the_home()) {
         // It may have ended.

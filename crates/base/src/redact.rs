@@ -242,7 +242,7 @@ static WORDS: LazyLock<[[Vec<&str>; 2]; PATTERNS.len()]> = LazyLock::new(|| {
         .map(|pattern| [pattern.mark, pattern.command].map(words))
 });
 
-/// A text with the set of its bytes, which tells most words that are not in it without a search.
+/// A text with the set of its bytes, by which most words that are not in it are ruled out without a search.
 struct Searched<'a> {
     text: &'a [u8],
     has_byte: [bool; 256],

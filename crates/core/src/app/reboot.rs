@@ -547,10 +547,10 @@ fn cancel(model: &Model, defer: bool) -> Result<Next, Refusal> {
         (RebootOutcome::Cancelled, turns, reason, notice.to_owned())
     };
     // Beside a banner that says the same, a notice takes the room for when a person is asked again.
-    let told = !holds_compaction(model) && banner::shows_quiet(model, &reason);
+    let is_in_banner = !holds_compaction(model) && banner::shows_quiet(model, &reason);
     let mut acts = vec![Act::CloseReview, Act::BeQuiet(turns, reason)];
     acts.extend((!defer).then_some(Act::HoldRun("your cancel")));
-    acts.extend((!told).then_some(Act::Info(notice)));
+    acts.extend((!is_in_banner).then_some(Act::Info(notice)));
     let acts = acts.into_iter().map(Next::Do);
     let taken_back = attempt.map(|attempt| on_the_fly::take_back(attempt, outcome));
     Ok(Next::All(acts.chain(taken_back).collect()))
