@@ -421,8 +421,8 @@ fn tokens(text: &str, found: &mut Vec<Secret>) {
 /// The tokens by the first byte of their prefix.
 static BY_LETTER: LazyLock<[Vec<Token>; 128]> = LazyLock::new(|| {
     let mut tokens = [const { Vec::new() }; 128];
-    for token in TOKENS {
-        tokens[usize::from(token.0.as_bytes()[0])].push(token);
+    for token in &TOKENS {
+        tokens[usize::from(token.0.as_bytes()[0])].push(*token);
     }
     tokens
 });

@@ -55,7 +55,7 @@ impl Set {
 pub(super) type Token = (&'static str, &'static str, Set, usize);
 
 /// All tokens. Of those that begin alike the longer prefix comes first, for its kind says more.
-pub(super) const TOKENS: [Token; 151] = [
+pub(super) static TOKENS: [Token; 151] = [
     ("sk-ant-", "Anthropic key", Url, 16),
     ("sk-proj-", "OpenAI key", Url, 20),
     ("sk-svcacct-", "OpenAI key", Url, 20),
@@ -250,7 +250,7 @@ pub(super) const PARTS: [(&str, &str); 2] = [
 ];
 
 /// The shapes that need more than a prefix.
-pub(super) const PATTERNS: [Pattern; 38] = [
+pub(super) static PATTERNS: [Pattern; 38] = [
     Pattern {
         kind: "private key",
         command: "",
