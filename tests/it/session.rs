@@ -394,6 +394,56 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     }
 }
 
+/// The client names the end of the old conversation as the parent of the prompt that begins the new one.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
+    let launch = Launch::live().set("summary.generate_summaries=false");
+    launch.api().answer([
+        Answer::text("Then so.\nDECISION: use redis | fast"),
+        Answer::text("Now it runs.\nTODO: start a server"),
+        Answer::text("As you say.\nDECISION: no cache | simple"),
+    ]);
+    let supervisor = launch.start();
+    supervisor.wait_for_state("idle", SOON);
+    for (prompt, answer) in [
+        ("Never count the storks", "Then so."),
+        ("Count the gulls", "Now it runs."),
+    ] {
+        supervisor.prompt(prompt);
+        supervisor.terminal.wait_for_text(answer, SOON);
+        supervisor.wait_for_state("idle", SOON);
+    }
+    supervisor.keys([key::ESC, key::ESC]);
+    supervisor.terminal.wait_for_text("Rewind", SOON);
+    supervisor.keys(["\x1b[A", "\x1b[A", key::ENTER]);
+    supervisor
+        .terminal
+        .wait_for_text("Restore conversation", SOON);
+    supervisor.keys([key::ENTER]);
+    let is_back = || !supervisor.screen().contains("Then so.");
+    supervisor.wait_until("the prompt is back in the box", is_back, SOON);
+    supervisor.keys([key::CTRL_U]);
+    supervisor.prompt("Always count the egrets");
+    supervisor.terminal.wait_for_text("As you say.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    let is_read = |supervisor: &Supervisor| {
+        let text = supervisor.handoff_text();
+        let has = |word| text.contains(word);
+        ["no cache", "egrets"].into_iter().all(has)
+            && !["redis", "storks", "gulls", "start a server"]
+                .into_iter()
+                .any(has)
+    };
+    supervisor.wait_until("it is taken back", || is_read(&supervisor), SOON);
+    let session = session_of(&supervisor.status());
+    let launch = supervisor.kill().agent_args(["--resume", &session]);
+    let supervisor = launch.start();
+    supervisor.terminal.wait_for_text("As you say.", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.wait_until("it is read so", || is_read(&supervisor), SOON);
+}
+
 /// A client that meets its home for the first time: it asks about the project, and then about the key.
 fn at_its_first_start() -> Launch {
     let launch = Launch::live();

@@ -9,8 +9,11 @@
 //! A file only grows, so a prompt that is later in the file than the parent of the newest one is not among its ancestors, and is
 //! taken back. Only prompts show this, because the results of parallel calls are beside the chain, too; and only once they are
 //! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. Behind the first
-//! prompt after a rewind 2.1.332 writes that the end of the conversation is not the last one: then its answer need not be awaited, and one
-//! without a parent takes back all before it. A session that is resumed goes on from that prompt, too.
+//! prompt after a rewind 2.1.332 writes that the end of the conversation is not the last one: then its answer need not be awaited.
+//!
+//! After a rewind to the beginning 2.1.332 names the end of the old conversation as the parent of the next prompt, and brings that
+//! conversation back if the session is resumed; but behind the prompt it describes the environment once more, as it does where a
+//! conversation begins, and writes that mark. The prompt then takes back all before it.
 //!
 //! The client's own side, where it speaks, says at once which prompt it has put back into the prompt box, and how many are left.
 
@@ -52,8 +55,9 @@ pub struct Branches {
     summaries: Vec<u64>,
     /// The newest prompt, if it may have taken back all from an earlier one on: its line, and the earlier one's place in `prompts`.
     unanswered: Option<(u64, usize)>,
-    /// The line of the newest prompt, if it is unanswered and has no parent although there are prompts before it.
-    rootless: Option<u64>,
+    /// The line of the newest prompt, if it is unanswered and others are before it, and whether a conversation begins with it: it
+    /// has no parent, or the client describes its environment to the agent once more.
+    newest: Option<(u64, bool)>,
     taken_back: VecDeque<Range<u64>>,
     rewound: Option<(u64, String)>,
 }
@@ -127,12 +131,15 @@ impl Branches {
         } else if record["type"] == "assistant" {
             self.note_answer(record["parentUuid"].as_str());
         } else if is_rewind_mark(record) {
-            let whole = self.rootless.take().map(|line| (line, 0));
+            let newest = self.newest.take().filter(|(_, begins)| *begins);
+            let whole = newest.map(|(line, _)| (line, 0));
             if let Some((line, first)) = self.unanswered.take().or(whole) {
                 self.take_back_lines(first, line);
             }
+        } else if record["attachment"]["type"] == "environment" {
+            self.newest = self.newest.map(|(line, _)| (line, true));
         } else if let Some((name, parent)) = prompt_names(record) {
-            self.rootless = (parent.is_none() && !self.prompts.is_empty()).then_some(line);
+            self.newest = (!self.prompts.is_empty()).then_some((line, parent.is_none()));
             let from = parent.and_then(|parent| self.line_of(parent));
             let first = from.and_then(|from| self.prompts.iter().position(|one| one.line > from));
             let goes_on = |(line, _): &(u64, usize)| from.is_some_and(|from| from >= *line);
@@ -152,7 +159,7 @@ impl Branches {
 
     /// Reports whether the next answer, or the client's word on a rewind, must be taken, whatever it contains.
     pub(super) const fn awaits_answer(&self) -> bool {
-        self.unanswered.is_some() || self.rootless.is_some()
+        self.unanswered.is_some() || self.newest.is_some()
     }
 
     fn line_of(&self, name: &str) -> Option<u64> {
@@ -162,7 +169,7 @@ impl Branches {
     /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, the
     /// lines between the earlier prompt and it are taken back.
     fn note_answer(&mut self, parent: Option<&str>) {
-        self.rootless = None;
+        self.newest = None;
         let Some((line, first)) = self.unanswered.take() else {
             return;
         };
@@ -276,8 +283,8 @@ mod tests {
 
     use super::*;
 
-    /// Makes a line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` a text of the client; `-` no parent. `z<-` is the
-    /// client's word on a rewind.
+    /// Makes a line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` a text of the client, `e` the
+    /// description of the environment; `-` no parent. `z<-` is the client's word on a rewind.
     fn line(text: &str) -> Value {
         if text == "z<-" {
             return json!({"type": "last-prompt", "explicit": true, "leafUuid": "00000000-0000-0000-0000-000000000000"});
@@ -288,6 +295,9 @@ mod tests {
         } else {
             json!(parent)
         };
+        if name.starts_with('e') {
+            return json!({"parentUuid": parent, "type": "attachment", "attachment": {"type": "environment"}, "uuid": name});
+        }
         let (kind, content) = match &name[..1] {
             "a" => ("assistant", json!([{"type": "text", "text": "x"}])),
             "r" => (
@@ -379,6 +389,23 @@ mod tests {
             ("u1<- a1<u1 u2<a1 a2<u2 u3<a2 z<-", "u1 a1 u2 a2 u3 z", ""),
             ("u1<- a1<u1 u2<- a2<u2 z<-", "u1 a1 u2 a2 z", ""),
             ("u1<- z<- a1<u1", "u1 z a1", ""),
+            // To the beginning: the environment is described once more.
+            (
+                "u1<- e1<u1 a1<e1 u2<a1 a2<u2 u3<a2 e2<u3 z<- a3<e2",
+                "u3 e2 z a3",
+                "u1",
+            ),
+            // It is described behind a compaction and in a resumed session, too.
+            (
+                "u1<- e1<u1 a1<e1 u2<a1 e2<u2 a2<e2 u3<a2 e3<u3 a3<e3 z<-",
+                "u1 e1 a1 u2 e2 a2 u3 e3 a3 z",
+                "",
+            ),
+            (
+                "u1<- e1<u1 a1<e1 e2<a1 u2<e2 z<- a2<u2",
+                "u1 e1 a1 e2 u2 z a2",
+                "",
+            ),
         ] {
             assert_eq!(
                 read(text),

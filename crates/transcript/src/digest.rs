@@ -199,8 +199,8 @@ impl Digest {
         let marks: [&[u8]; 3] = [b"\"user\"", b"\"assistant\"", b"\"queued_command\""];
         let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
-        let branch = self.branches.awaits_answer()
-            && (has(b"\"assistant\"") || has(b"\"last-prompt\""))
+        let turns: [&[u8]; 3] = [b"\"assistant\"", b"\"last-prompt\"", b"\"environment\""];
+        let branch = self.branches.awaits_answer() && turns.into_iter().any(has)
             || short && has(b"\"compact_boundary\"");
         let before = self.commands.log().total();
         if commands || calls || work || human || branch {
