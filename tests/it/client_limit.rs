@@ -27,9 +27,9 @@ fn live() -> Launch {
         .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
 }
 
-/// Two turns of 24 calls of tools: the second one passes pitstop's line, and ends below the client's own.
+/// Two turns of eight calls of tools: the second one passes pitstop's line, and ends below the client's own.
 fn two_turns(launch: Launch) -> Launch {
-    let mut shape = Shape::sessions(2, 24, 20_000, 100_000);
+    let mut shape = Shape::sessions(2, 8, 20_000, 100_000);
     for step in &mut shape.turns[1] {
         step.growth = step.growth * 9 / 16;
     }

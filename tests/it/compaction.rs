@@ -23,9 +23,9 @@ fn live() -> Launch {
         .notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n")
 }
 
-/// Turns of ten calls of tools each: the second one ends past the point at which the client compacts, the next ones add little.
+/// Turns of four calls of tools each: the second one ends past the point at which the client compacts, the next ones add little.
 fn turns() -> Shape {
-    let mut shape = Shape::sessions(4, 10, 20_000, 94_000);
+    let mut shape = Shape::sessions(4, 4, 20_000, 94_000);
     for step in shape.turns.iter_mut().skip(2).flatten() {
         step.growth = step.growth.min(200);
     }

@@ -8,8 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to wait between two questions.
+/// The shortest pause between two questions.
 const PAUSE: Duration = Duration::from_millis(10);
+
+/// The longest one.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Pauses between two questions: three times as long as the question took, so that asking takes at most a quarter of a
+/// processor, and less on a busy machine, where questions that start a program would keep each other from an answer.
+pub fn pause_after(question: Duration) {
+    thread::park_timeout((question * 3).clamp(PAUSE, LONGEST_PAUSE));
+}
 
 /// Asks until `found` gives something; panics with what `failure` says once `limit` is over.
 #[track_caller]
@@ -20,11 +29,12 @@ pub fn until<T>(
 ) -> T {
     let end = Instant::now() + limit;
     loop {
+        let asked = Instant::now();
         if let Some(found) = found() {
             return found;
         }
         assert!(Instant::now() < end, "{}", failure());
-        thread::park_timeout(PAUSE);
+        pause_after(asked.elapsed());
     }
 }
 
@@ -37,11 +47,14 @@ pub fn until_true(limit: Duration, holds: impl FnMut() -> bool, failure: impl Fn
 /// Asks until `holds` is true; false once `limit` is over. It is asked at least once.
 pub fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + limit;
-    while !holds() {
+    loop {
+        let asked = Instant::now();
+        if holds() {
+            return true;
+        }
         if Instant::now() >= end {
             return false;
         }
-        thread::park_timeout(PAUSE);
+        pause_after(asked.elapsed());
     }
-    true
 }

@@ -51,8 +51,8 @@ pub const SOON: Duration = Duration::from_secs(120);
 /// The exit code of a client whose supervisor was killed: 128 and the signal's number.
 pub const KILLED: u32 = 137;
 
-/// The pause between two questions for the status.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(40);
+/// What a question for the status costs at least, for the supervisor has to answer it, too.
+const QUESTION: Duration = Duration::from_millis(15);
 
 /// How long it may take to answer one of them.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
@@ -568,13 +568,14 @@ impl Supervisor {
         let end = Instant::now() + limit;
         let mut last = None;
         while Instant::now() < end {
+            let asked = Instant::now();
             if let Some(status) = self.try_status() {
                 if holds(&status) {
                     return status;
                 }
                 last = Some(status);
             }
-            thread::park_timeout(BETWEEN_QUESTIONS);
+            poll::pause_after(asked.elapsed().max(QUESTION));
         }
         panic!(
             "waited {limit:?} in vain; the last status: {last:#?}\nthe screen:\n{}\nthe log:\n{}",
@@ -844,7 +845,11 @@ impl Headless {
     #[track_caller]
     pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool, limit: Duration) {
         let end = Instant::now() + limit;
-        while !holds(self) {
+        loop {
+            let asked = Instant::now();
+            if holds(self) {
+                return;
+            }
             let ended = self.child.try_wait().ok().flatten();
             assert!(
                 Instant::now() < end && ended.is_none(),
@@ -852,7 +857,7 @@ impl Headless {
                 self.lines().join("\n"),
                 log_of(&self.launch.home)
             );
-            thread::park_timeout(Duration::from_millis(10));
+            poll::pause_after(asked.elapsed());
         }
     }
 
