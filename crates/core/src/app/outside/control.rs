@@ -220,14 +220,19 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.emit(reads);
 }
 
-/// Returns the timer for the age of the figure on the screen: by the second while it is young, then by the minute, so that an idle
-/// supervisor hardly ever wakes up.
+/// Returns the timer for the ages on the screen, of the figure and of the iteration: by the second while one is young, then by the
+/// minute, so that an idle supervisor hardly ever wakes up.
 #[must_use]
 pub fn age_timer(model: &Model) -> Option<Effect> {
-    let figure = model.session.guard.figure(model.now)?;
-    let step = match figure.age.as_secs() {
-        0..10 => 1,
+    let until_next = |age: Duration, young: u64| match age.as_secs() {
+        seconds if seconds < young => 1,
         seconds => 60 - seconds % 60,
     };
+    let figure = model.session.guard.figure(model.now);
+    let figure = figure.map(|figure| until_next(figure.age, 10));
+    let runs = model.lineage.current().is_some();
+    let iteration = model.session.lasted(model.now).filter(|_| runs);
+    let iteration = iteration.map(|time| until_next(time, 60));
+    let step = figure.into_iter().chain(iteration).min()?;
     Some(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)))
 }

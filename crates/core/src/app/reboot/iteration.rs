@@ -1,5 +1,7 @@
 //! The beginning and the end of an iteration.
 
+use std::time::Duration;
+
 use crate::lineage::{Cause, EndReason, IterationId, Lineage};
 use pitstop_agent::claude::limits::Act;
 use pitstop_transcript::SessionId;
@@ -11,6 +13,7 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::{Effect, StartAgent},
+    event::TimerId,
     facts::restart_prompt,
     model::{Model, session::Session},
     reboot::next::NewProcess,
@@ -89,6 +92,7 @@ pub(super) fn open_iteration(
         model.view.history.iteration_added();
     }
     let iteration = opened.unwrap_or(model.session.iteration());
+    model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));
     let Some(session) = session else {
         model.session.begin_in_place(iteration, model.now);
         return model.draft.conversation_replaced();

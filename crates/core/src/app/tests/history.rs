@@ -523,6 +523,20 @@ fn the_turns_of_earlier_iterations_stay_and_those_before_a_restart_are_read_back
     assert_eq!(turns(&restarted, 1), [20_000, 40_000]);
 }
 
+/// The agent has reported no figure.
+#[test]
+fn the_time_of_an_iteration_is_shown_again_by_the_second_then_by_the_minute() {
+    let mut bench = Bench::new();
+    let mut lasted = 0;
+    for (seconds, next) in [(0, 1), (1, 1), (58, 1), (60, 60), (75, 45), (3_599, 1)] {
+        bench.wait(Duration::from_secs(seconds - lasted));
+        lasted = seconds;
+        let effects = bench.send(Event::TimerFired(TimerId::Age));
+        let age = Effect::SetTimer(TimerId::Age, Duration::from_secs(next));
+        assert!(effects.contains(&age), "after {seconds} s: {effects:?}");
+    }
+}
+
 #[test]
 fn a_search_shows_the_words_around_what_it_has_found() {
     let before = earlier();
