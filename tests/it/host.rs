@@ -190,6 +190,23 @@ fn of_an_agents_group_nothing_is_left_and_what_has_left_it_is_named() {
 }
 
 #[test]
+fn of_a_client_that_must_be_killed_no_command_is_left() {
+    // Its version is asked for first.
+    let deaf = "[ \"$1\" = --version ] ||
+        { setsid sleep 1002 & trap '' HUP INT TERM; while :; do sleep 1; done; }";
+    let supervisor = Launch::demo().behind(deaf).start();
+    let runs = || {
+        let all = processes_of(supervisor.launch.the_home());
+        all.iter()
+            .any(|one| one.command.starts_with("sleep 1002") && one.leads_session())
+    };
+    supervisor.wait_until("its command runs apart", runs, SOON);
+    supervisor.signal(Signal::HUP);
+    supervisor.wait_for_exit(SOON);
+    assert!(!runs(), "{}", supervisor.log());
+}
+
+#[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn live_a_signal_closes_the_record_and_restores_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {

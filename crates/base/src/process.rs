@@ -129,6 +129,13 @@ pub fn send_signal(pid: Option<u32>, signal: Signal) {
     }
 }
 
+/// Kills the very process of that stamp, if it still lives.
+pub fn kill(stamp: &ProcessStamp) {
+    if alive(stamp) {
+        send_signal(Some(stamp.pid), Signal::KILL);
+    }
+}
+
 /// Ends the process group led by `leader`, signal by signal, and waits; blocks up to the sum of their patience.
 ///
 /// The group of a dead leader still belongs to it as long as no process has the leader's number: the system gives no number

@@ -215,8 +215,19 @@ impl Shell {
             StopSignal::Terminate => pty::Signal::TERM,
             StopSignal::Kill => pty::Signal::KILL,
         };
+        // The client runs its commands in sessions of their own and ends them itself, which one that is killed cannot do. What
+        // another program has put into a session of its own may be meant to stay.
+        let kills_client = signal == StopSignal::Kill && !self.core.view().is_generic();
+        let started = if kills_client {
+            process::descendants(pty.pid())
+        } else {
+            Vec::new()
+        };
         if let Err(error) = pty.signal(sent) {
             tracing::debug!(%error, ?signal, "not signalled");
+        }
+        for member in started {
+            process::kill(&member.stamp);
         }
     }
 
