@@ -957,9 +957,9 @@ pub(crate) fn live(order: &[&str]) -> Launch {
         .order(order.iter().copied())
 }
 
-/// So many turns of six calls of tools, each of which fills a session by its last step; longer ones are in `long_turn`.
+/// So many turns of twelve calls of tools, each of which fills a session by its last step; longer ones are in `long_turn`.
 fn sessions_of_work(count: usize) -> Shape {
-    Shape::sessions(count, 6, 20_000, 158_000).ending_with(PROMISE)
+    Shape::sessions(count, 12, 20_000, 158_000).ending_with(PROMISE)
 }
 
 /// Every step was given once and its tools ran once; so many sessions each began with the task and with what those before had
@@ -1021,15 +1021,15 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
     let broken = error(500, "api_error");
     let shape = sessions_of_work(3);
     // In the middle of the last turn.
-    let killed = shape.turns[..2].iter().map(Vec::len).sum::<usize>() + 5;
+    let killed = shape.turns[..2].iter().map(Vec::len).sum::<usize>() + 9;
     // The client tries once more by itself, so two in a row fail a turn.
     let shape = shape
         .failing_before(4, busy.clone())
-        .failing_before(6, Answer::Close)
-        .failing_before(10, broken.clone())
-        .failing_before(10, broken)
-        .failing_before(killed - 6, busy.clone())
-        .failing_before(killed - 6, busy)
+        .failing_before(9, Answer::Close)
+        .failing_before(14, broken.clone())
+        .failing_before(14, broken)
+        .failing_before(killed - 12, busy.clone())
+        .failing_before(killed - 12, busy)
         .failing_before(killed, Answer::Stall);
     let launch = live(&["--headless", "--json"]).playing(&shape);
     let mut run = launch.start_headless();

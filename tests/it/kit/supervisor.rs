@@ -536,10 +536,12 @@ impl Supervisor {
         command.output().expect("a sub-command runs")
     }
 
-    fn json(&self, args: &[&str]) -> Option<Value> {
+    /// What a sub-command prints that must succeed.
+    #[track_caller]
+    fn json(&self, args: &[&str]) -> Value {
         let output = self.run(args);
-        let parsed = || serde_json::from_slice(&output.stdout).expect("it prints JSON");
-        output.status.success().then(parsed)
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).expect("it prints JSON")
     }
 
     /// What `pitstop status --json` prints, if a supervisor answers. It is asked without a process: starting one for each question
@@ -608,13 +610,13 @@ impl Supervisor {
     /// `pitstop history --json`.
     #[track_caller]
     pub fn history(&self) -> Value {
-        self.json(&["history", "--json"]).expect("a history")
+        self.json(&["history", "--json"])
     }
 
     /// `pitstop handoff --json`.
     #[track_caller]
     pub fn handoff(&self) -> Value {
-        self.json(&["handoff", "--json"]).expect("a handoff")
+        self.json(&["handoff", "--json"])
     }
 
     /// The text of the handoff as it would be sent now.
