@@ -30,7 +30,7 @@ use crate::supervisor::{NoTerminal, StartError};
 
 /// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
 /// explanation arrives.
-const ANSWER_LIMIT: Duration = Duration::from_secs(4);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// The end of a command: its exit code, or the reason why it has failed.
 pub type Outcome = Result<i32, Failure>;
