@@ -76,7 +76,7 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
     if here.has_store() {
         let project = (!args.all).then_some(&here.project);
         let host = &here.project.host;
-        let (records, saved) = here.with_store(async |store| {
+        let (records, saved) = here.read_store(async |store| {
             let records = store.runs_before(host, project, before).await?;
             Ok((records, store.saved(host, project).await?))
         })?;

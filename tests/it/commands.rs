@@ -507,7 +507,8 @@ fn commands_that_read_need_nothing_that_can_be_written() {
         );
         Some((all(&there), all(&here)))
     };
-    let lists: [&[&str]; 7] = [
+    let lists: [&[&str]; 8] = [
+        &["prune", "--dry-run", "--older-than", "0"],
         &["history"],
         &["history", "--totals"],
         &["history", "--search", "heron"],
@@ -531,13 +532,19 @@ fn commands_that_read_need_nothing_that_can_be_written() {
     }
     supervisor.quit();
     let launch = supervisor.launch.clone();
-    for args in lists.iter().take(5) {
+    for args in lists.iter().take(6) {
         let (there, here) = read(&launch, args).unwrap();
         assert_eq!(there, here, "{args:?}");
     }
-    let saved = where_nothing_can_be_written(&launch, &["save", "--task", "x"]).unwrap();
-    assert_ne!(saved.status.code(), Some(0), "{}", all(&saved));
-    assert!(all(&saved).contains("cannot be written"), "{}", all(&saved));
+    for args in [
+        &["save", "--task", "x"][..],
+        &["prune", "--older-than", "0"],
+    ] {
+        let refused = where_nothing_can_be_written(&launch, args).unwrap();
+        let said = all(&refused);
+        assert_ne!(refused.status.code(), Some(0), "{args:?}: {said}");
+        assert!(said.contains("cannot be written"), "{args:?}: {said}");
+    }
 }
 
 #[test]
