@@ -27,8 +27,11 @@ use pitstop_core::{
 };
 use pitstop_server::client::{ApiClient, ClientError};
 
-/// The time that a supervisor may take to answer. All are asked at once.
-const ANSWER_LIMIT: Duration = Duration::from_millis(500);
+/// The time that a supervisor may take to answer for the list. All are asked at once.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// The time that it may take where a person seeks one by its name, which is in its answer alone: it may be busy.
+const SEARCH_LIMIT: Duration = Duration::from_secs(8);
 
 /// The time between two looks while the list is watched.
 const WATCH: Duration = Duration::from_secs(1);
@@ -224,7 +227,7 @@ impl Session {
 /// exit code is returned.
 pub(super) fn find_sessions(fleet: &Fleet) -> Result<Vec<Session>, Failure> {
     let answers = fleet.ask_hosts();
-    let mut found = on_this_machine()?;
+    let mut found = on_this_machine(ANSWER_LIMIT)?;
     found.extend(answers.into_iter().flat_map(on_host));
     // The shared store, which comes last, also has a record of those that have answered themselves.
     let mut runs = HashSet::new();
@@ -274,8 +277,8 @@ fn on_host(host: HostAnswer) -> Vec<Session> {
     found
 }
 
-/// Finds the sessions that run on this machine.
-fn on_this_machine() -> Result<Vec<Session>, Failure> {
+/// Finds the sessions that run on this machine; each supervisor has so much time to answer.
+fn on_this_machine(limit: Duration) -> Result<Vec<Session>, Failure> {
     let paths = Paths::of_process(Path::new("/"))?;
     let files: Vec<PathBuf> = paths
         .run_dirs()
@@ -284,7 +287,7 @@ fn on_this_machine() -> Result<Vec<Session>, Failure> {
     Ok(thread::scope(|scope| {
         let asked: Vec<_> = files
             .iter()
-            .map(|file| scope.spawn(|| ask_supervisor(file)))
+            .map(|file| scope.spawn(move || ask_supervisor(file, limit)))
             .collect();
         let answers = asked
             .into_iter()
@@ -294,9 +297,9 @@ fn on_this_machine() -> Result<Vec<Session>, Failure> {
 }
 
 /// Asks a supervisor for its status; `None` if none runs.
-fn ask_supervisor(file: &Path) -> Option<Session> {
+fn ask_supervisor(file: &Path, limit: Duration) -> Option<Session> {
     let client = ApiClient::from_file(file).ok()?;
-    let (report, json) = match client.get("/status", Instant::now() + ANSWER_LIMIT) {
+    let (report, json) = match client.get("/status", Instant::now() + limit) {
         Ok(answer) => {
             let json: Value = serde_json::from_slice(&answer.body).ok()?;
             (serde_json::from_value(json.clone()).ok(), json)
@@ -386,7 +389,7 @@ fn figures_of(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is
 /// shown to the person; only the exit code is returned.
 pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
-    let sessions = on_this_machine()?;
+    let sessions = on_this_machine(SEARCH_LIMIT)?;
     let projects = sessions
         .iter()
         .filter_map(|one| one.project().map(Path::new));
@@ -405,6 +408,10 @@ pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
     }
     match found[..] {
         [project] => Ok(project.to_owned()),
+        [] if sessions.iter().any(|one| one.project().is_none()) => Err(out::failed(
+            format!("no session that answers runs in a project named {name:?}"),
+            "one does not answer: it may be busy; try again",
+        )),
         [] => Err(out::failed(
             format!("no session runs in a project named {name:?}"),
             "`pitstop ls` lists those that run",
