@@ -14,7 +14,7 @@ use pitstop_base::keymap::Action;
 use pitstop_core::{
     app::{
         Model,
-        facts::{cost_of, lasted},
+        facts::{YOUNG, cost_of, lasted},
         model::Focus,
     },
     lineage::{Cause, Iteration, RebootRecord, RunId, Way, past::Excerpt},
@@ -222,7 +222,7 @@ impl Columns {
             widths.max().unwrap_or(0)
         };
         let number = widest(&|_, one| one.iteration.to_string());
-        let time = widest(&|_, one| text::span(lasted(one, model)));
+        let time = widest(&|_, one| length_cell(one, model));
         let tokens = widest(&|_, one| token_figures(one, model));
         let cost = widest(&|_, one| cost_cell(one, model));
         let ended = widest(&|run, one| ended_cell(run, one, model));
@@ -263,7 +263,7 @@ impl Columns {
         let mut said = format!("{ended:<wide$}", wide = self.ended);
         let cost = if self.cost_below { 0 } else { self.cost };
         for (cell, wide) in [
-            (text::span(lasted(iteration, model)), self.time),
+            (length_cell(iteration, model), self.time),
             (token_figures(iteration, model), self.tokens),
             (cost_cell(iteration, model), cost),
         ] {
@@ -297,6 +297,15 @@ impl Columns {
 fn ended_cell(run: &RunId, iteration: &Iteration, model: &Model) -> String {
     let ended = model.view.history.ended(&model.lineage, run, iteration);
     ended.unwrap_or_else(|| "now".to_owned())
+}
+
+/// Returns the length of an iteration: of one that runs, in seconds only as long as the screen follows them.
+fn length_cell(iteration: &Iteration, model: &Model) -> String {
+    let lasted = lasted(iteration, model);
+    if iteration.is_open() && lasted >= YOUNG && lasted.as_secs() < 60 {
+        return "<1m".to_owned();
+    }
+    text::span(lasted)
 }
 
 fn cost_cell(iteration: &Iteration, model: &Model) -> String {

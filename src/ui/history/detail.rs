@@ -11,7 +11,7 @@ use ratatui::{
 use pitstop_core::{
     app::{
         Model,
-        facts::{cost_of, lasted, totals_of},
+        facts::{cost_of, totals_of},
         history,
         model::history::Difference,
     },
@@ -28,7 +28,7 @@ use super::{
         text::{self, tokens},
         theme::Theme,
     },
-    begun_by, token_figures,
+    begun_by, length_cell, token_figures,
 };
 
 /// The widest that the texts get, in cells.
@@ -279,7 +279,7 @@ fn iteration_facts(
     model: &Model,
 ) -> Vec<(&'static str, String)> {
     let time = |at: DateTime<Utc>| model.now.local(at).format("%Y-%m-%d %H:%M").to_string();
-    let lasted = text::span(lasted(iteration, model));
+    let lasted = length_cell(iteration, model);
     let began = format!("{}, {}", time(iteration.started_at), begun_by(iteration));
     let ended = match iteration.ended_at {
         Some(at) => {

@@ -441,6 +441,9 @@ pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
     now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
 }
 
+/// The age up to which the screen follows an age by the second; from then on it does by the minute.
+pub const YOUNG: Duration = Duration::from_secs(10);
+
 /// Returns the length of an iteration of this run; for the one that runs, by now.
 pub fn lasted(iteration: &Iteration, model: &Model) -> Duration {
     let now = model.session.lasted(model.now);

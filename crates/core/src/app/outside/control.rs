@@ -19,7 +19,7 @@ use crate::app::{
     },
     effect::Effect,
     event::{CallId, TimerId},
-    facts::{Block, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
+    facts::{Block, YOUNG, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
     model::{CarryOut, Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
     outside::report,
     reboot::{
@@ -224,15 +224,14 @@ pub fn reconfigure(model: &mut Model, config: Config) {
 /// minute, so that an idle supervisor hardly ever wakes up.
 #[must_use]
 pub fn age_timer(model: &Model) -> Option<Effect> {
-    let until_next = |age: Duration, young: u64| match age.as_secs() {
-        seconds if seconds < young => 1,
-        seconds => 60 - seconds % 60,
-    };
     let figure = model.session.guard.figure(model.now);
-    let figure = figure.map(|figure| until_next(figure.age, 10));
     let runs = model.lineage.current().is_some();
     let iteration = model.session.lasted(model.now).filter(|_| runs);
-    let iteration = iteration.map(|time| until_next(time, 60));
-    let step = figure.into_iter().chain(iteration).min()?;
+    let ages = figure.map(|figure| figure.age).into_iter().chain(iteration);
+    let until_next = |age: Duration| match age.as_secs() {
+        _ if age < YOUNG => 1,
+        seconds => 60 - seconds % 60,
+    };
+    let step = ages.map(until_next).min()?;
     Some(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)))
 }
