@@ -39,6 +39,7 @@ use crate::{
 use pitstop_base::clean::one_line;
 use pitstop_core::api::endpoint::Endpoint;
 use pitstop_server::{
+    CLIENT_LIMIT,
     attach::{
         ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, client_line,
         send_hello,
@@ -54,9 +55,6 @@ use super::{
 /// The statuses of an answer after which the connection goes on as an attachment, and of one of another version.
 const SWITCHING: u16 = 101;
 const OTHER_VERSION: u16 = 426;
-
-/// The time that the supervisor may take to answer.
-const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
 /// The time that the supervisor may take to let go of the terminal before it is given back all the same.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
@@ -100,7 +98,7 @@ pub fn run(args: &AttachArgs) -> Outcome {
     }
     let mut stream = None;
     let asked = out::try_ask(|door| {
-        let deadline = Instant::now() + ANSWER_LIMIT;
+        let deadline = Instant::now() + CLIENT_LIMIT;
         let path = Endpoint::Attach.path();
         let path = match (args.take, args.watch) {
             (true, _) => format!("{path}?{TAKE_QUERY}"),

@@ -25,13 +25,13 @@ use pitstop_core::{
     api::wire::{AgentState, NeedKind, RunPhase, StatusReport},
     config::{is_host, load::paths::Paths},
 };
-use pitstop_server::client::{ApiClient, ClientError};
+use pitstop_server::{
+    CLIENT_LIMIT,
+    client::{ApiClient, ClientError},
+};
 
 /// The time that a supervisor may take to answer for the list. All are asked at once.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-
-/// The time that it may take where a person seeks one by its name, which is in its answer alone: it may be busy.
-const SEARCH_LIMIT: Duration = Duration::from_secs(8);
 
 /// The time between two looks while the list is watched.
 const WATCH: Duration = Duration::from_secs(1);
@@ -389,7 +389,7 @@ fn figures_of(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is
 /// shown to the person; only the exit code is returned.
 pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
-    let sessions = on_this_machine(SEARCH_LIMIT)?;
+    let sessions = on_this_machine(CLIENT_LIMIT)?;
     let projects = sessions
         .iter()
         .filter_map(|one| one.project().map(Path::new));

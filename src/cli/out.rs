@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
@@ -23,14 +23,13 @@ use pitstop_core::config::{
     error::Style,
     load::paths::{project_here, secrets_file_here},
 };
-use pitstop_server::client::{Answer, ApiClient, ClientError};
+use pitstop_server::{
+    CLIENT_LIMIT,
+    client::{Answer, ApiClient, ClientError},
+};
 
 use super::own_program;
 use crate::supervisor::{NoTerminal, StartError};
-
-/// The time that a supervisor may take to answer a person: longer than the server's own limit, so that its
-/// explanation arrives.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 
 /// The end of a command: its exit code, or the reason why it has failed.
 pub type Outcome = Result<i32, Failure>;
@@ -269,7 +268,7 @@ pub fn here() -> Result<ApiClient, ClientError> {
 pub fn ask_if_any(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Option<Answer>, Failure> {
-    let answer = match try_ask(|door| exchange(door, Instant::now() + ANSWER_LIMIT)) {
+    let answer = match try_ask(|door| exchange(door, Instant::now() + CLIENT_LIMIT)) {
         Ok(answer) => answer,
         Err(ClientError::NoSupervisor { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -313,7 +312,7 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
 pub fn by_own_program(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Failure {
     match here() {
         Ok(door) => {
-            let error = own_program::become_it(&door, Instant::now() + ANSWER_LIMIT, words);
+            let error = own_program::become_it(&door, Instant::now() + CLIENT_LIMIT, words);
             failed(error.to_string(), error.hint())
         }
         Err(error) => error.into(),

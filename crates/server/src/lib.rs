@@ -100,6 +100,9 @@ const QUEUE_LIMIT: Duration = Duration::from_millis(100);
 /// The longest time the loop may take to answer a call: on a machine with twenty busy processes two seconds were not enough.
 const ANSWER_LIMIT: Duration = Duration::from_secs(8);
 
+/// The time that who asks should wait for an answer: longer than the loop's own limit, so that its explanation arrives.
+pub const CLIENT_LIMIT: Duration = Duration::from_secs(ANSWER_LIMIT.as_secs() + 2);
+
 /// The longest time the loop may take to write the status line; its client has 300 ms for everything.
 const LINE_LIMIT: Duration = Duration::from_millis(150);
 

@@ -10,15 +10,15 @@ use std::{
 
 use pitstop_base::format::{dollars, percent};
 use pitstop_core::api::wire::{AgentState, StatusReport};
-use pitstop_server::client::{ClientError, Events};
+use pitstop_server::{
+    CLIENT_LIMIT,
+    client::{ClientError, Events},
+};
 
 use super::{
     label,
     out::{self, Failure, Outcome},
 };
-
-/// The time that the supervisor may take to begin the stream of events.
-const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
 /// The time for which events are gathered before the status is asked for: a turn sends many at once.
 const GATHER: Duration = Duration::from_millis(200);
@@ -58,7 +58,7 @@ pub(super) fn run(watch: bool) -> Outcome {
 }
 
 fn open() -> Result<Events, ClientError> {
-    out::here()?.events(Instant::now() + ANSWER_LIMIT)
+    out::here()?.events(Instant::now() + CLIENT_LIMIT)
 }
 
 /// Returns the line; `None` if no supervisor runs here. An error is shown to the person; only the exit code is returned.

@@ -23,12 +23,10 @@ use tokio::{
     time::timeout,
 };
 
+use crate::CLIENT_LIMIT;
 use crate::client::{Answer, ApiClient, ClientError, is_answered};
 use crate::routes::HttpError;
 use pitstop_core::api::wire::ErrorBody;
-
-/// The time that a session may take to answer: longer than its own limit, so that its explanation arrives.
-const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 
 /// The time that a session may take to answer for the list: one that hangs must not hold up the others.
 const LIST_LIMIT: Duration = Duration::from_secs(1);
@@ -162,7 +160,7 @@ fn listed(id: String, answer: Result<Answer, ClientError>) -> Option<Listed> {
 /// Asks a session, and returns its answer.
 pub(super) async fn ask(client: ApiClient, ask: Ask) -> Result<Response, HttpError> {
     let exchange = move || {
-        let deadline = Instant::now() + ANSWER_LIMIT;
+        let deadline = Instant::now() + CLIENT_LIMIT;
         match ask {
             Ask::Get(path) => client.get(path, deadline),
             Ask::Post(path, body) => client.post(&path, &body, deadline),
@@ -229,7 +227,7 @@ pub(super) async fn events(
     client: &ApiClient,
     last_id: Option<&str>,
 ) -> Result<(UnixStream, Vec<u8>), HttpError> {
-    let opened = timeout(ANSWER_LIMIT, open_events(client, last_id)).await;
+    let opened = timeout(CLIENT_LIMIT, open_events(client, last_id)).await;
     let opened = opened.map_err(|_| failed(ClientError::Late))?;
     let (stream, head, rest) = opened.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => gone(),
