@@ -365,16 +365,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     }
     let has = |needle: &str| supervisor.handoff_text().contains(needle);
     supervisor.wait_until("it is decided", || has("use redis") && has("storks"), SOON);
-    supervisor.keys([key::ESC, key::ESC]);
-    supervisor.terminal.wait_for_text("Rewind", SOON);
-    // The last prompt is above the present one.
-    supervisor.keys(["\x1b[A", key::ENTER]);
-    supervisor
-        .terminal
-        .wait_for_text("Restore conversation", SOON);
-    supervisor.keys([key::ENTER]);
-    let is_back = || !supervisor.screen().contains("Then so.");
-    supervisor.wait_until("the prompt is back in the box", is_back, SOON);
+    supervisor.rewind(1, "Then so.");
     // It is unsent again, and nothing else of the turn is left.
     supervisor.wait_until("it is taken back at once", || !has("use redis"), SOON);
     assert!(has("use sqlite") && !has("start a server"));
@@ -414,15 +405,7 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
         supervisor.terminal.wait_for_text(answer, SOON);
         supervisor.wait_for_state("idle", SOON);
     }
-    supervisor.keys([key::ESC, key::ESC]);
-    supervisor.terminal.wait_for_text("Rewind", SOON);
-    supervisor.keys(["\x1b[A", "\x1b[A", key::ENTER]);
-    supervisor
-        .terminal
-        .wait_for_text("Restore conversation", SOON);
-    supervisor.keys([key::ENTER]);
-    let is_back = || !supervisor.screen().contains("Then so.");
-    supervisor.wait_until("the prompt is back in the box", is_back, SOON);
+    supervisor.rewind(2, "Then so.");
     supervisor.keys([key::CTRL_U]);
     supervisor.prompt("Always count the egrets");
     supervisor.terminal.wait_for_text("As you say.", SOON);

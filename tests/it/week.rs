@@ -423,7 +423,8 @@ fn thursday(week: &mut Week) {
     ], &["The turn was over."]);
     week.turn(&pitstop, "Никогда не показывай луну.", &[Say("Луны не будет.\n\nTODO: убрать луну\nDECISION: без луны | так просили",
         )]);
-    rewind(&pitstop, "Луны не будет.");
+    pitstop.rewind(1, "Луны не будет.");
+    pitstop.keys([key::CTRL_U]);
     week.turn(&pitstop, "Показывай луну отдельной строкой.", &[Say("Будет строка.\n\nTODO: строка для луны")]);
     let taken_back = ["Никогда не показывай луну.", "убрать луну", "без луны"];
     week.look("Thursday night", &pitstop, &[
@@ -571,18 +572,4 @@ fn check_history(pitstop: &Supervisor) {
     };
     let runs = all["runs"].as_array().expect("runs").iter().rev();
     assert_eq!(runs.map(run).collect::<Vec<_>>(), ITERATIONS);
-}
-
-/// Takes the last prompt and its turn back, as the client offers it.
-#[track_caller]
-fn rewind(pitstop: &Supervisor, answer: &str) {
-    pitstop.keys([key::ESC, key::ESC]);
-    pitstop.terminal.wait_for_text("Rewind", SOON);
-    // The last prompt is above the present one.
-    pitstop.keys(["\x1b[A", key::ENTER]);
-    pitstop.terminal.wait_for_text("Restore conversation", SOON);
-    pitstop.keys([key::ENTER]);
-    let is_back = || !pitstop.screen().contains(answer);
-    pitstop.wait_until("the prompt is back in the box", is_back, SOON);
-    pitstop.keys([key::CTRL_U]);
 }

@@ -695,6 +695,21 @@ impl Supervisor {
         self.wait_until(needle, || self.log().contains(needle), limit);
     }
 
+    /// Takes so many prompts and their turns back, as the client offers it, the first of which has this answer. The prompt is back in
+    /// the box then.
+    #[track_caller]
+    pub fn rewind(&self, prompts: usize, answer: &str) {
+        self.keys([key::ESC, key::ESC]);
+        self.terminal.wait_for_text("Rewind", SOON);
+        // They are above the present one.
+        self.keys(vec!["\x1b[A"; prompts]);
+        self.keys([key::ENTER]);
+        self.terminal.wait_for_text("Restore conversation", SOON);
+        self.keys([key::ENTER]);
+        let is_back = || !self.screen().contains(answer);
+        self.wait_until("the prompt is back in the box", is_back, SOON);
+    }
+
     /// Waits until something outside is so; `what` is told when it is not.
     #[track_caller]
     pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool, limit: Duration) {

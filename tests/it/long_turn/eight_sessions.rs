@@ -27,13 +27,13 @@ const THINKS: Duration = Duration::from_millis(400);
 /// From an empty session to the compact line of a window of 200 000 tokens.
 const GROWTH: (u64, u64) = (20_000, 153_000);
 
-/// How many sessions are played, and how many calls in each: eight of a hundred if `PITSTOP_TEST_LONG_TURN` is set. They take eight
-/// minutes of processor time each, so that fewer are played without it, of forty calls.
-fn size(fewer: usize) -> (usize, usize) {
+/// How many sessions are played, and how many calls in each: eight of a hundred, which take eight minutes of processor time, only if
+/// `PITSTOP_TEST_LONG_TURN` is set.
+fn size() -> (usize, usize) {
     if env::var_os("PITSTOP_TEST_LONG_TURN").is_some() {
         (8, 100)
     } else {
-        (fewer, 40)
+        (3, 40)
     }
 }
 
@@ -209,7 +209,7 @@ fn check(run: &Run, expected: &Expected, count: usize) {
 fn a_run_over_eight_sessions_on_the_fly_is_one_turn() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let began = Instant::now();
-    let size = size(8);
+    let size = (8, size().1);
     let run = play(&headless(&[]), sessions(size).in_one_turn());
     println!("took {:?}", began.elapsed());
     check(&run, &ON_THE_FLY, size.0);
@@ -221,16 +221,16 @@ fn a_run_over_eight_sessions_on_the_fly_is_one_turn() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_run_without_mods_cuts_its_turns() {
-    let shape = sessions(size(3)).in_one_turn().pause(THINKS);
+    let shape = sessions(size()).in_one_turn().pause(THINKS);
     let run = play(&impatient(headless(&[])), shape);
-    check(&run, &FRESH, size(3).0);
+    check(&run, &FRESH, size().0);
 }
 
 /// Each turn fills a session and ends by itself, past the line.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_run_whose_turns_end_past_the_line_waits_for_their_ends() {
-    let (count, calls) = size(3);
+    let (count, calls) = size();
     let shape = Shape::sessions(count, calls, GROWTH.0, 158_000);
     let run = play(&headless(&[]).set("agent.bridge=false"), shape);
     check(&run, &FRESH, count);
@@ -242,7 +242,7 @@ fn a_run_whose_turns_end_past_the_line_waits_for_their_ends() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_run_that_a_person_watches_goes_the_same_way() {
-    let shape = sessions(size(3)).in_one_turn().ending_with(PROMISE);
+    let shape = sessions(size()).in_one_turn().ending_with(PROMISE);
     let (launch, shape, expected) = by_version(autopilot::live(&[]), shape);
     let launch = launch.playing(&shape);
     let supervisor = launch.start();
@@ -257,14 +257,14 @@ fn a_run_that_a_person_watches_goes_the_same_way() {
     assert!(said.contains("the run is over: the stop phrase was given\r\n"));
     let code = i32::try_from(exit.code).ok();
     let run = Run::over(launch, code, Vec::new(), &shape);
-    check(&run, &expected, size(3).0);
+    check(&run, &expected, size().0);
 }
 
 /// A session for each turn, however little it has used.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_run_that_begins_a_session_for_each_turn_loses_nothing() {
-    let (count, calls) = size(3);
+    let (count, calls) = size();
     let shape = Shape::sessions(count, calls, GROWTH.0, 60_000);
     let run = play(&headless(&["--fresh", "always"]), shape);
     let expected = Expected {
