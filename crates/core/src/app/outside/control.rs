@@ -228,9 +228,12 @@ pub fn age_timer(model: &Model) -> Option<Effect> {
     let runs = model.lineage.current().is_some();
     let iteration = model.session.lasted(model.now).filter(|_| runs);
     let ages = figure.map(|figure| figure.age).into_iter().chain(iteration);
-    let until_next = |age: Duration| match age.as_secs() {
-        _ if age < YOUNG => 1,
-        seconds => 60 - seconds % 60,
+    let until_next = |age: Duration| {
+        if age < YOUNG {
+            1
+        } else {
+            60 - age.as_secs() % 60
+        }
     };
     let step = ages.map(until_next).min()?;
     Some(Effect::SetTimer(TimerId::Age, Duration::from_secs(step)))
