@@ -4,7 +4,7 @@ use crate::{
     api::wire::Reply,
     app::{
         consequences::Consequences,
-        event::{CallId, HandoffFiles, TranscriptFacts},
+        event::{CallId, HandoffFiles},
     },
     lineage::checkpoint::LastError,
 };
@@ -206,17 +206,6 @@ impl HandoffDraft {
     pub(in crate::app) fn human_said(&mut self, words: &HumanWords, warmup: Option<&str>) {
         self.signalled.feed_human(words);
         self.requests.take(words, warmup);
-    }
-
-    /// Takes in what a transcript that has grown shows of the work.
-    pub(in crate::app) fn transcript_read(&mut self, facts: &mut TranscriptFacts) {
-        self.todo.read(&facts.todos);
-        if let Some(work) = facts.work.take() {
-            self.work = *work;
-        }
-        if let Some(commands) = facts.commands.take() {
-            self.commands = commands;
-        }
     }
 
     /// Takes back that the state was forgotten. Returns false if it was not.

@@ -17,7 +17,7 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::Effect,
-    event::{Ran, TranscriptFacts},
+    event::TranscriptFacts,
     facts::handoff_size,
     model::{
         CarryOut, Model, activity::TitleState, attempt::AttemptEvent, session::Session,
@@ -327,6 +327,12 @@ impl Session {
         }
     }
 
+    /// Takes over the agent's last words; a rewound conversation has taken back those before.
+    fn words_read(&mut self, said: Option<String>, is_rewound: bool) {
+        let known = self.agent.last_message.take().filter(|_| !is_rewound);
+        self.agent.last_message = said.or(known);
+    }
+
     /// Takes over the tokens that the session has used. Where a conversation was replaced, those up to its boundary belong to the
     /// iteration before, and are returned: a sign that it is replaced may come before the last call of that one is read.
     fn spent(&mut self, facts: &TranscriptFacts) -> Option<TokenTotals> {
@@ -367,11 +373,36 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if session != model.session.id {
         return;
     }
-    take_words_and_work(model, &mut facts);
+    let warmup = model.config.reboot.warmup_prompt.as_deref();
+    let is_rewound = model.draft.transcript_read(&mut facts, warmup);
+    if is_rewound {
+        model.info("the conversation was rewound: what was said and decided since is taken back");
+    }
+    model.session.words_read(facts.said.take(), is_rewound);
     let signals = std::mem::take(&mut facts.signals);
     let ran = std::mem::take(&mut facts.ran);
     let (used, first_used, prompt) = (facts.used, facts.first_used, facts.last_prompt.clone());
-    note_growth(model, &facts);
+    if let Some(name) = &facts.model {
+        model.session.guard.set_model_hint(name);
+    }
+    let known = &model.session.transcript;
+    let has_more_turns = known.turns > 0 && facts.turns > known.turns;
+    // One more boundary is a sign too.
+    let is_compacted = known.whole && facts.whole && facts.compactions > known.compactions;
+    // A trimmed copy that grows has its client, whether that has hooks or not.
+    if has_more_turns {
+        model.reboot.on(AttemptEvent::SessionSeen);
+    }
+    if is_compacted {
+        reboot::on(model, ReplaceEvent::Compacted);
+    }
+    // While a file is read for the first time, its sums are of a part.
+    if facts.whole
+        && let Some(late) = model.session.spent(&facts)
+    {
+        let before = model.lineage.add_late_tokens(late).cloned();
+        model.emit_all(before.map(|one| save_order(model, &one)));
+    }
     let before = model.session.transcript_read(facts);
     if model.session.seen_elsewhere(&before) {
         autopilot::on(model, RunInput::ResumedElsewhere);
@@ -388,7 +419,23 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     }
     figures::on(model, FigureEvent::Transcribed(used));
     (model.draft.take_transcribed(signals, model.now)).carry_out(model);
-    follow_turns(model, ran, prompt.as_deref(), &before);
+    for one in ran {
+        let hookless = model.session.is_hookless();
+        let ended = model.draft.call_shown(one, hookless, model.now);
+        turn::on(model, ended.map(TurnEvent::ToolFinished));
+    }
+    // A hook would have proven the same.
+    if let Some(prompt) = prompt.as_deref()
+        && model.session.has_more_turns(&before)
+    {
+        submit::on(model, SubmissionEvent::Taken(prompt));
+    }
+    let effects = &mut model.scratch.effects;
+    let begun = model.session.turns_shown(&before, model.now, effects);
+    let begins = begun.is_some();
+    turn::on(model, begun);
+    let effects = &mut model.scratch.effects;
+    model.session.end_shown(begins, &before, effects);
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));
@@ -400,61 +447,4 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if used.is_some() {
         autopilot::on(model, RunInput::FigureObserved);
     }
-}
-
-/// Takes out of the facts what was said, and what they show of the work; a rewound conversation takes back what was said since.
-fn take_words_and_work(model: &mut Model, facts: &mut TranscriptFacts) {
-    if model.draft.prompts_read(facts) {
-        model.session.agent.last_message = None;
-        model.info("the conversation was rewound: what was said and decided since is taken back");
-    }
-    let said = facts.said.take();
-    model.session.agent.last_message = said.or(model.session.agent.last_message.take());
-    model.draft.transcript_read(facts);
-    if let Some(words) = facts.human.take() {
-        let warmup = model.config.reboot.warmup_prompt.as_deref();
-        model.draft.human_said(&words, warmup);
-    }
-}
-
-/// Notes the model, the turns, the compactions and the tokens by which the facts exceed those that were read before.
-fn note_growth(model: &mut Model, facts: &TranscriptFacts) {
-    if let Some(name) = &facts.model {
-        model.session.guard.set_model_hint(name);
-    }
-    // A trimmed copy that grows has its client, whether that has hooks or not.
-    if model.session.transcript.turns > 0 && facts.turns > model.session.transcript.turns {
-        model.reboot.on(AttemptEvent::SessionSeen);
-    }
-    let known = &model.session.transcript;
-    // One more boundary is a sign too.
-    if known.whole && facts.whole && facts.compactions > known.compactions {
-        reboot::on(model, ReplaceEvent::Compacted);
-    }
-    // While a file is read for the first time, its sums are of a part.
-    if facts.whole
-        && let Some(late) = model.session.spent(facts)
-    {
-        let before = model.lineage.add_late_tokens(late).cloned();
-        model.emit_all(before.map(|one| save_order(model, &one)));
-    }
-}
-
-/// Follows the ends of calls, and the begin and the end of a turn, that the transcript shows since `before`.
-fn follow_turns(model: &mut Model, ran: Vec<Ran>, prompt: Option<&str>, before: &TranscriptFacts) {
-    for one in ran {
-        let hookless = model.session.is_hookless();
-        let ended = model.draft.call_shown(one, hookless, model.now);
-        turn::on(model, ended.map(TurnEvent::ToolFinished));
-    }
-    // A hook would have proven the same.
-    if let Some(prompt) = prompt.filter(|_| model.session.has_more_turns(before)) {
-        submit::on(model, SubmissionEvent::Taken(prompt));
-    }
-    let effects = &mut model.scratch.effects;
-    let begun = model.session.turns_shown(before, model.now, effects);
-    let begins = begun.is_some();
-    turn::on(model, begun);
-    let effects = &mut model.scratch.effects;
-    model.session.end_shown(begins, before, effects);
 }

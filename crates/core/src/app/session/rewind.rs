@@ -6,12 +6,26 @@
 use crate::app::{event::TranscriptFacts, model::draft::HandoffDraft};
 
 impl HandoffDraft {
-    /// Takes in the prompts of a transcript that has grown; returns whether the conversation was rewound.
-    pub(in crate::app) fn prompts_read(&mut self, facts: &mut TranscriptFacts) -> bool {
+    /// Takes in what a transcript that has grown shows of words and work; returns whether the conversation was rewound.
+    pub(in crate::app) fn transcript_read(
+        &mut self,
+        facts: &mut TranscriptFacts,
+        warmup: Option<&str>,
+    ) -> bool {
         let rewound = facts.rewound.take();
         let is_rewound = rewound.is_some_and(|first| self.take_back(&first));
         if let Some(prompt) = facts.prompt.take() {
             self.prompt_read(prompt);
+        }
+        self.todo.read(&facts.todos);
+        if let Some(work) = facts.work.take() {
+            self.work = *work;
+        }
+        if let Some(commands) = facts.commands.take() {
+            self.commands = commands;
+        }
+        if let Some(words) = facts.human.take() {
+            self.human_said(&words, warmup);
         }
         is_rewound
     }
