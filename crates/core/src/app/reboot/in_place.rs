@@ -49,6 +49,9 @@ pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 /// The text with which our mod refuses an order for an idle client while a turn runs.
 pub const TURN_RUNS: &str = "a turn runs";
 
+/// The text with which our mod refuses an order for the next step of a turn while none runs.
+pub const NO_TURN_RUNS: &str = "no turn runs";
+
 /// Returns the way that the user has set, or a fresh session with the reason that it cannot be in place.
 pub(super) fn configured_way(model: &Model) -> (Kind, Option<String>) {
     let in_place = model.config.reboot.way == RebootWay::InPlace;
@@ -139,6 +142,10 @@ pub(super) fn refused(model: &Model, attempt: &Attempt, why: &str) -> Next {
         tracing::info!(why, "no reboot on the fly");
         let (way, why) = configured_way(model);
         return Next::Change(way, why, Some(waiting()));
+    }
+    // The turn has ended while the order was on its way.
+    if on_the_fly && why == NO_TURN_RUNS && !attempt.is_by_auto() {
+        return on_the_fly::turn_is_over(model, attempt);
     }
     // A turn has begun while the order was on its way: a reboot that a person has approved waits for its end.
     if why == TURN_RUNS && !attempt.is_by_auto() && !held && !on_the_fly {

@@ -4,7 +4,7 @@ use crate::{
     app::{
         event::{BridgeEvent, ReadEvent, TranscriptFacts},
         facts::goes_on_the_fly,
-        reboot::{Banner, QuietReason, banner, on_the_fly},
+        reboot::{Banner, QuietReason, banner, in_place, on_the_fly},
         session::compaction,
     },
     lineage::Way,
@@ -195,8 +195,17 @@ fn manual_does_it_by_order_only() {
 
 #[test]
 fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
-    // The answer to the order may come before the turn's end and behind it.
-    for (by_person, late) in [(true, false), (true, true), (false, false), (false, true)] {
+    // The answer to the order may come before the turn's end and behind it, and refuse the order for that end.
+    let refused = Outcome::Failed(in_place::NO_TURN_RUNS.to_owned());
+    for (by_person, late, answer) in [
+        (true, false, Outcome::Lowered),
+        (true, true, Outcome::Lowered),
+        (true, false, refused.clone()),
+        (true, true, refused.clone()),
+        (false, false, Outcome::Lowered),
+        (false, true, Outcome::Lowered),
+        (false, true, refused),
+    ] {
         let mode = if by_person {
             RebootMode::Ask
         } else {
@@ -210,16 +219,17 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
             replaces(&bench.press(KeyCode::Enter)).expect("the order").0
         });
         let mut effects = Vec::new();
+        let is_lowered = answer == Outcome::Lowered;
         if !late {
-            bench.answered(id, Outcome::Lowered);
+            bench.answered(id, answer.clone());
         }
         bench.tool_ends("Bash", "t1");
         bench.turn_ended(OLD);
         effects.extend(bench.bridge_says(OLD, turn(false)));
         if late {
-            effects.extend(bench.answered(id, Outcome::Lowered));
+            effects.extend(bench.answered(id, answer));
         }
-        if !by_person {
+        if !by_person && is_lowered {
             assert!(effects.contains(&Effect::RevokeOrder(id)));
             let in_time = true;
             bench.send(Event::Bridge(BridgeEvent::Revoked { id, in_time }));
