@@ -91,16 +91,20 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     for paragraph in text.replace('\t', "    ").split('\n') {
-        let mut line = String::new();
+        let (mut line, mut used) = (String::new(), 0);
         for word in paragraph.split_inclusive(' ') {
-            if !line.is_empty() && line.width() + word.trim_end().width() > width {
+            if !line.is_empty() && used + word.trim_end().width() > width {
                 lines.push(std::mem::take(&mut line).trim_end().to_owned());
+                used = 0;
             }
             for c in word.chars().filter(|c| !c.is_control()) {
-                if line.width() + c.width().unwrap_or(0) > width {
+                let wide = c.width().unwrap_or(0);
+                if used + wide > width {
                     lines.push(std::mem::take(&mut line));
+                    used = 0;
                 }
                 line.push(c);
+                used += wide;
             }
         }
         lines.push(line.trim_end().to_owned());
