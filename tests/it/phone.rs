@@ -29,7 +29,7 @@ use crate::kit::poll;
 
 mod attacks;
 mod floods;
-mod program;
+pub mod program;
 
 /// How long to wait for what must happen.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -220,7 +220,7 @@ impl Desk {
 
 /// The secrets of a paired device.
 #[derive(Clone)]
-struct Device {
+pub struct Device {
     name: String,
     cookie: String,
     key: String,
@@ -246,7 +246,7 @@ impl Device {
         }
     }
 
-    fn sign(&self, request: Request) -> Request {
+    pub fn sign(&self, request: Request) -> Request {
         let signed = request.header("Cookie", &format!("theme=dark; {}", self.cookie));
         signed.header("X-Pitstop-Key", &self.key)
     }
@@ -254,10 +254,10 @@ impl Device {
 
 /// A request, byte for byte as it is sent.
 #[derive(Clone)]
-struct Request {
+pub struct Request {
     line: String,
     headers: Vec<(String, String)>,
-    body: String,
+    pub body: String,
 }
 
 impl Request {
@@ -333,10 +333,10 @@ fn read_until(reader: &mut impl BufRead, needle: &str) -> String {
 
 /// An answer, or none when the connection was closed without one (status 0).
 #[derive(Debug)]
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     head: String,
-    body: String,
+    pub body: String,
 }
 
 impl Answer {
@@ -353,7 +353,7 @@ impl Answer {
         }
     }
 
-    fn json(&self) -> Value {
+    pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }

@@ -7,11 +7,13 @@
 use std::{
     collections::{BTreeSet, HashMap},
     fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
 use pitstop_base::redact::planted::{Planted, planted_by};
 use pitstop_handoff::summary::SECTIONS;
+use pitstop_server::phone::devices::{DeviceRight, Moment};
 use regex::bytes::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 
@@ -21,6 +23,7 @@ use crate::{
         events::Events,
         supervisor::{Launch, PITSTOP, SOON, Supervisor, key, processes_of, session_of},
     },
+    phone::program,
 };
 
 /// The secrets that were put into places: of each kind another one in each place.
@@ -76,6 +79,26 @@ impl Plants {
         let names = names.collect();
         self.0.push((place, planted));
         names
+    }
+
+    /// The name of a branch with as many secrets as fit into one and git takes.
+    fn branch(&mut self, place: &'static str) -> String {
+        let mut planted = planted_by(self.0.len() as u64);
+        let taken = |text: &str| {
+            let is_taken = |c: char| c.is_ascii_alphanumeric() || "-_=+,;&".contains(c);
+            text.chars().all(is_taken)
+        };
+        let mut name = sign(place);
+        planted.retain(|(_, text, _)| {
+            let fits = taken(text) && name.len() + text.len() < 240;
+            if fits {
+                name += &format!("/{text}");
+            }
+            fits
+        });
+        assert!(!planted.is_empty(), "no secret fits into a branch");
+        self.0.push((place, planted));
+        name
     }
 
     /// What finds them in bytes, but for those of the places that `may` names.
@@ -143,14 +166,14 @@ fn files(root: &Path) -> Vec<PathBuf> {
 
 /// Everything that pitstop has written, but what is the person's own or the agent's.
 #[track_caller]
-fn check_files(launch: &Launch, plants: &Plants) {
+fn check_files(launch: &Launch, plants: &Plants, printed: &[u8]) {
     let seeker = plants.seeker(&[]);
     let home = launch.the_home();
     let roots = [
         home.path("state/pitstop"),
         launch.project().join(".pitstop"),
     ];
-    let (mut all, mut leaks) = (Vec::new(), Vec::new());
+    let (mut all, mut leaks) = (printed.to_vec(), Vec::new());
     let called = home.path("calls");
     for path in roots.iter().flat_map(|root| files(root)).chain([called]) {
         // The scripted agent keeps its transcript there.
@@ -173,13 +196,13 @@ fn check_files(launch: &Launch, plants: &Plants) {
     }
     assert!(leaks.is_empty(), "{leaks:#?}");
     let all = String::from_utf8_lossy(&all);
-    // Of these nothing is kept at all.
-    let unkept = ["argument", "variable"];
+    // Of these nothing is kept or printed at all; what a status line says lasts until the next one.
+    let unkept = ["argument", "variable", "model", "model name", "version"];
     let lost: Vec<_> = (plants.0.iter())
         .map(|(place, _)| *place)
         .filter(|place| !unkept.contains(place) && !all.contains(&sign(place)))
         .collect();
-    assert!(lost.is_empty(), "nothing is kept of {lost:?}");
+    assert!(lost.is_empty(), "nothing is kept or printed of {lost:?}");
 }
 
 /// What the agent says in its first turn.
@@ -228,6 +251,7 @@ fn commands(launch: &Launch, plants: &mut Plants) -> Vec<String> {
         &format!("error: {}", plants.lines("failure")),
     );
     file(launch, "commit", &plants.line("commit"));
+    file(launch, "branch", &plants.branch("branch"));
     let test = plants.within("test", 900);
     file(
         launch,
@@ -241,7 +265,7 @@ fn commands(launch: &Launch, plants: &mut Plants) -> Vec<String> {
         format!("true # {}", plants.line("command")),
         "cat output".to_owned(),
         format!("cat failure; false # {}", plants.line("failed command")),
-        "git init -qb main; git -c user.name=Ada -c user.email=ada@example.org commit -q --allow-empty -F commit".to_owned(),
+        "git init -qb \"$(cat branch)\"; git -c user.name=Ada -c user.email=ada@example.org commit -q --allow-empty -F commit".to_owned(),
         format!("{PITSTOP} test -- sh -c 'cat tests; exit 1'"),
     ]
     .map(|command| format!("$ {command}"))
@@ -327,6 +351,76 @@ fn demo(plants: &mut Plants) -> Launch {
     )
 }
 
+/// Hands a status line in, as the client does, whose model and version are not what they should be.
+fn status_line(supervisor: &Supervisor, plants: &mut Plants, printed: &mut Vec<u8>) {
+    let line = json!({
+        "session_id": session_of(&supervisor.status()),
+        "model": { "id": plants.within("model", 200), "display_name": plants.within("model name", 200) },
+        "version": plants.within("version", 200),
+    });
+    printed.extend(post(supervisor, "/statusline", &line));
+    let output = supervisor.run_with_input(&["statusline"], line.to_string().as_bytes());
+    printed.extend([output.stdout, output.stderr].concat());
+}
+
+/// Calls the agent's tools as a client without mods does.
+fn mcp(supervisor: &Supervisor, plants: &mut Plants, printed: &mut Vec<u8>) {
+    let tool = |id: u64, name: &str, arguments: Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": { "name": name, "arguments": arguments } })
+    };
+    let messages = [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": { "protocolVersion": "2025-06-18", "capabilities": {},
+                "clientInfo": { "name": "a client", "version": "1" } } }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        tool(
+            2,
+            "note",
+            json!({ "text": plants.within("mcp note", 1900) }),
+        ),
+        tool(
+            3,
+            "decision",
+            json!({ "text": plants.within("mcp decision", 950), "why": plants.within("mcp reason", 950) }),
+        ),
+        tool(
+            4,
+            "done",
+            json!({ "item": plants.within("mcp done", 1900) }),
+        ),
+        tool(5, "handoff_preview", json!({})),
+        tool(6, "context", json!({})),
+    ];
+    let lines: String = messages.iter().map(|one| one.to_string() + "\n").collect();
+    let output = supervisor.run_with_input(&["mcp"], lines.as_bytes());
+    let answers = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(answers.contains("\"id\":6"), "{answers}");
+    printed.extend([output.stdout, output.stderr].concat());
+}
+
+/// Looks at what the page shows; the screen is the agent's.
+fn page(supervisor: &Supervisor, address: SocketAddr, printed: &mut Vec<u8>) {
+    let store = program::store_of(supervisor.launch.the_home());
+    let code = store.open_pairing(DeviceRight::Watch, Moment::now());
+    let device = program::paired(address, &code.expect("a code"), "phone");
+    let get = |target: &str| {
+        let sign = |request| device.sign(request);
+        program::send(address, "GET", target, sign)
+    };
+    let list = get("/phone/sessions");
+    let id = list.json()["sessions"][0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    printed.extend(format!("{list:?}").into_bytes());
+    for what in ["status", "handoff"] {
+        let answer = get(&format!("/phone/sessions/{id}/{what}"));
+        assert_eq!(answer.status, 200, "{what}");
+        printed.extend(answer.body.into_bytes());
+    }
+}
+
 /// Saves, and asks for all that can be asked.
 fn ask(supervisor: &Supervisor, plants: &mut Plants, printed: &mut Vec<u8>) {
     let (task, next) = (plants.within("task", 2000), plants.within("next", 2000));
@@ -355,7 +449,8 @@ fn ask(supervisor: &Supervisor, plants: &mut Plants, printed: &mut Vec<u8>) {
 #[test]
 fn secrets_are_in_nothing_that_is_stored_or_printed() {
     let mut plants = Plants::default();
-    let launch = demo(&mut plants);
+    let address = program::free_address();
+    let launch = program::listening_at(demo(&mut plants), address);
     let supervisor = launch.start();
     supervisor.wait_for_state("idle", SOON);
     let mut events = Events::of(launch.the_home());
@@ -377,6 +472,9 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
         "message": plants.line("notification"),
     });
     printed.extend(post(&supervisor, "/hooks/claude/Notification", &notified));
+    status_line(&supervisor, &mut plants, &mut printed);
+    mcp(&supervisor, &mut plants, &mut printed);
+    page(&supervisor, address, &mut printed);
     ask(&supervisor, &mut plants, &mut printed);
     supervisor.keys(["go", key::ENTER]);
     supervisor.wait_until(
@@ -392,6 +490,10 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     supervisor
         .terminal
         .wait_for_text("secrets are masked", SOON);
+    let edited = plants.within("edit", 400);
+    supervisor.keys(["e", key::CTRL_END, "\r", &edited, key::ESC]);
+    let is_edited = || supervisor.handoff_text().contains(&sign("edit"));
+    supervisor.wait_until("the edit is in the handoff", is_edited, SOON);
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     let seen = events.up_to("reboot", |reboot| reboot["phase"] == "idle", SOON);
@@ -415,7 +517,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
         printed.extend([output.stdout, output.stderr].concat());
     }
     plants.seeker(&[]).check("printed", &printed);
-    check_files(&launch, &plants);
+    check_files(&launch, &plants, &printed);
 }
 
 #[test]

@@ -12,21 +12,21 @@ use crate::{
 };
 
 /// An address of this machine that nobody listens on.
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address")
 }
 
-fn store_of(home: &Home) -> DeviceStore {
+pub fn store_of(home: &Home) -> DeviceStore {
     DeviceStore::new(&home.path("state/pitstop"))
 }
 
-fn listening_at(launch: Launch, address: SocketAddr) -> Launch {
+pub fn listening_at(launch: Launch, address: SocketAddr) -> Launch {
     launch.set(&format!("api.listen=\"{address}\""))
 }
 
 /// A request of the page at this address; an answer with status 0 if there is none.
-fn send(
+pub fn send(
     address: SocketAddr,
     method: &str,
     target: &str,
@@ -44,7 +44,7 @@ fn send(
     }
 }
 
-fn paired(address: SocketAddr, code: &str, name: &str) -> Device {
+pub fn paired(address: SocketAddr, code: &str, name: &str) -> Device {
     let body = json!({"code": code, "name": name}).to_string();
     Device::of(&send(address, "POST", "/phone/pair", |request| {
         request.body(&body)

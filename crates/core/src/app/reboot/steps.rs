@@ -8,7 +8,7 @@ use crate::{
     lineage::{Cause, EndReason, RebootRecord, RunId, TrimRecord},
 };
 use pitstop_agent::{bridge::BridgeOrder, claude::prompt_box::PromptBox};
-use pitstop_base::clock::At;
+use pitstop_base::{clock::At, redact::redact};
 use pitstop_handoff::Handoff;
 
 use super::{
@@ -510,11 +510,13 @@ fn new_process(model: &Model, attempt: &Attempt) -> Next {
     })))
 }
 
-/// Reports whether the handoff is pasted: a generic agent has no start prompt, and one argument may not be longer than 128 KiB on Linux.
+/// Reports whether the handoff is pasted: a generic agent has no start prompt, one argument may not be longer than 128 KiB on Linux,
+/// and all users of the machine can read it, where a person may have written a secret into the handoff.
 fn is_pasted(model: &Model, attempt: &Attempt) -> bool {
     let pasted = model.config.reboot.delivery == Delivery::Paste || model.is_generic();
-    let handoff = attempt.handoff.as_ref();
-    handoff.is_some_and(|handoff| pasted || handoff.bytes() > 120 * 1024)
+    attempt.handoff.as_ref().is_some_and(|handoff| {
+        pasted || handoff.bytes() > 120 * 1024 || redact(&handoff.text) != handoff.text
+    })
 }
 
 /// Delivers the message, once the new agent can take it.
