@@ -257,7 +257,7 @@ impl Device {
 pub struct Request {
     line: String,
     headers: Vec<(String, String)>,
-    pub body: String,
+    body: String,
 }
 
 impl Request {

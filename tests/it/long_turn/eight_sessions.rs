@@ -21,8 +21,9 @@ use crate::{
 };
 
 /// How long the model thinks in a turn that is to be cut between two steps. A real one thinks for longer; with less time the figures, which
-/// come from the transcript there, are past the line at which a turn is cut within a step before there was a moment between two.
-const THINKS: Duration = Duration::from_millis(400);
+/// come from the transcript there, are past the line at which a turn is cut within a step before there was a moment between two, and on a
+/// busy machine the next step begins while its turn is being cut.
+const THINKS: Duration = Duration::from_secs(1);
 
 /// From an empty session to the compact line of a window of 200 000 tokens.
 const GROWTH: (u64, u64) = (20_000, 153_000);

@@ -165,9 +165,12 @@ pub fn turn_runs(model: &Model) -> bool {
     reported.is_some_and(|reported| reported.turn == Some(true))
 }
 
+/// The reason that there is no next step to wait for, in the words of our mod.
+pub const NO_TURN_RUNS: &str = "no turn runs";
+
 /// Returns the reason that the conversation cannot be replaced within a turn now, if so.
 pub fn on_the_fly_refusal(model: &Model) -> Option<String> {
-    let no_turn = || (!turn_runs(model)).then(|| "no turn runs".to_owned());
+    let no_turn = || (!turn_runs(model)).then(|| NO_TURN_RUNS.to_owned());
     replace_refusal(model).or_else(no_turn)
 }
 

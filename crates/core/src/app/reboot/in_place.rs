@@ -26,8 +26,8 @@ use super::{
 };
 use crate::app::{
     facts::{
-        end_reason, goes_in_place, goes_on_the_fly, holds_compaction, on_the_fly_refusal,
-        replace_refusal, turn_runs, unsent,
+        NO_TURN_RUNS, end_reason, goes_in_place, goes_on_the_fly, holds_compaction,
+        on_the_fly_refusal, replace_refusal, turn_runs, unsent,
     },
     model::{
         Model,
@@ -48,9 +48,6 @@ pub(super) const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The text with which our mod refuses an order for an idle client while a turn runs.
 pub const TURN_RUNS: &str = "a turn runs";
-
-/// The text with which our mod refuses an order for the next step of a turn while none runs.
-pub const NO_TURN_RUNS: &str = "no turn runs";
 
 /// Returns the way that the user has set, or a fresh session with the reason that it cannot be in place.
 pub(super) fn configured_way(model: &Model) -> (Kind, Option<String>) {

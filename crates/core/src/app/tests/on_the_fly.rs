@@ -3,8 +3,8 @@
 use crate::{
     app::{
         event::{BridgeEvent, ReadEvent, TranscriptFacts},
-        facts::goes_on_the_fly,
-        reboot::{Banner, QuietReason, banner, in_place, on_the_fly},
+        facts::{NO_TURN_RUNS, goes_on_the_fly},
+        reboot::{Banner, QuietReason, banner, on_the_fly},
         session::compaction,
     },
     lineage::Way,
@@ -196,7 +196,7 @@ fn manual_does_it_by_order_only() {
 #[test]
 fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
     // The answer to the order may come before the turn's end and behind it, and refuse the order for that end.
-    let refused = Outcome::Failed(in_place::NO_TURN_RUNS.to_owned());
+    let refused = Outcome::Failed(NO_TURN_RUNS.to_owned());
     for (by_person, late, answer) in [
         (true, false, Outcome::Lowered),
         (true, true, Outcome::Lowered),
