@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-/// How long the model thinks in a turn that is to be cut between two steps. A real one thinks for longer; with less time the figures, which
-/// come from the transcript there, are past the line at which a turn is cut within a step before there was a moment between two, and on a
-/// busy machine the next step begins while its turn is being cut.
+/// How long the model thinks in a turn that is to be cut between two steps: less than a real one. With less still, the figures, which come
+/// from the transcript there, pass the line at which a turn is cut within a step before there was a moment between two, and on a busy
+/// machine the next step begins while the turn is being cut.
 const THINKS: Duration = Duration::from_secs(1);
 
 /// From an empty session to the compact line of a window of 200 000 tokens.
