@@ -511,6 +511,11 @@ fn first_session(plan: &AgentPlan) -> SessionId {
     named.unwrap_or_else(|| SessionId::new(Uuid::new_v4()))
 }
 
+/// Returns the cause of the first iteration, if the user's arguments name the session that goes on: its hook may come behind a reboot.
+fn first_cause(plan: &AgentPlan) -> Option<Cause> {
+    claude::resumed_session(&plan.user_args).map(|_| Cause::Resume)
+}
+
 pub(crate) fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
@@ -550,7 +555,7 @@ async fn first_effects(
             let git = git::facts(&plan.project, 1, None).await;
             app::restore::begin(model, &checkpoint, &git);
         }
-        (Work::Session, None) => app::iteration::begin(model, false, None, prompt),
+        (Work::Session, None) => app::iteration::begin(model, false, first_cause(plan), prompt),
     }
     model.take_effects()
 }

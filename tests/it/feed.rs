@@ -481,6 +481,11 @@ fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed()
     supervisor.prompt("and in winter?");
     wait_for_handoff(&supervisor, "the second decision", has("count at dusk"));
     assert_eq!(session_of(&supervisor.status()), cleared);
+    supervisor.quit();
+    let launch = supervisor.launch.clone();
+    drop(supervisor);
+    let supervisor = started(&launch.agent_args(["--resume", &cleared]));
+    assert_eq!(supervisor.history()["iterations"][0]["cause"], "resume");
 }
 
 #[test]
