@@ -107,6 +107,11 @@ impl Session {
         self.transcript_lost
     }
 
+    /// Reports whether the transcript has been read to its end and can still be read: it shows all calls soon.
+    pub(in crate::app) const fn is_transcript_followed(&self) -> bool {
+        self.transcript.whole && !self.transcript_lost
+    }
+
     /// Reports whether a call of the main turn has no result yet. Hooks report a call when it begins: of calls of one step that run
     /// one after the other, only the transcript knows beforehand.
     pub(in crate::app) fn is_in_call(&self) -> bool {

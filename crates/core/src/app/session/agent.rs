@@ -76,11 +76,11 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         }
         AgentEvent::ToolStarted { call, .. } => model.draft.moments.tool_started(&call),
         AgentEvent::ToolFinished { call, output, .. } => {
-            if !call.by_subagent {
-                model.scratch.at_seam = !model.session.is_in_call();
-            }
             // The transcript may have shown it already.
             let is_new = model.draft.seen_calls.by_hook(&call);
+            // It may have more calls of this step, which have not begun.
+            let is_unshown = is_new && model.session.is_transcript_followed();
+            model.scratch.at_seam = !call.by_subagent && !is_unshown && !model.session.is_in_call();
             let ended = is_new.then_some((call, output));
             turn::on(model, ended.map(TurnEvent::ToolFinished));
         }
@@ -403,12 +403,14 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
         let before = model.lineage.add_late_tokens(late).cloned();
         model.emit_all(before.map(|one| save_order(model, &one)));
     }
+    let has_results = ran.iter().any(|one| one.call.is_some() && !one.by_subagent);
     let before = model.session.transcript_read(facts);
     if model.session.seen_elsewhere(&before) {
         autopilot::on(model, RunInput::ResumedElsewhere);
     }
-    // After the last result of a step the turn can be cut.
-    model.scratch.at_seam |= before.calls_open > 0 && model.session.is_between_calls();
+    // After the last result of a step the turn can be cut. A call and its result may be read at once.
+    model.scratch.at_seam |=
+        (has_results || before.calls_open > 0) && model.session.is_between_calls();
     // This comes before the figure, so that the figure's fall is explained.
     if model.session.transcript.whole {
         let sign = CompactionSign::Boundaries(model.session.transcript.compactions);

@@ -158,7 +158,7 @@ impl Session {
         if !is_possible {
             tracing::debug!(?reading, "a figure that cannot be is passed over");
         }
-        let followed = self.transcript.whole && !self.is_transcript_lost();
+        let followed = self.is_transcript_followed();
         let fell = !is_replaced && self.guard.observe(reading) && !self.agent.hooked && !followed;
         FigureSeen { is_possible, fell }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::app::{
-    event::TranscriptFacts,
+    event::{Ran, ReadEvent, TranscriptFacts},
     model::reboot::Breaker,
     reboot::{Banner, QuietReason, banner},
     report,
@@ -954,23 +954,31 @@ fn past_the_force_line_auto_interrupts_a_turn_that_does_not_end() {
     }
 }
 
-/// So many calls of the main conversation have no result in the transcript.
-fn open_calls(bench: &mut Bench, calls_open: usize) -> Vec<Effect> {
+/// So many calls of the main conversation have no result in the transcript, and these have one now.
+fn calls_read(bench: &mut Bench, calls_open: usize, ended: &[&str]) -> Vec<Effect> {
+    let ran = ended.iter().map(|id| Ran {
+        call: Some((*id).to_owned()),
+        ..Ran::default()
+    });
     bench.facts_read(TranscriptFacts {
         calls_open,
+        ran: ran.collect(),
         whole: true,
         ..TranscriptFacts::default()
     })
 }
 
-#[test]
-fn once_the_patience_is_over_a_turn_is_cut_between_two_steps() {
-    let is_cut = |effects: &[Effect]| effects.contains(&Effect::Type(b"\x1b".to_vec()));
+fn is_cut(effects: &[Effect]) -> bool {
+    effects.contains(&Effect::Type(b"\x1b".to_vec()))
+}
+
+/// Has `auto` wait for the next moment between two steps of a turn in which this many calls are known by now.
+fn awaits_seam(calls_open: usize) -> Bench {
     let mut bench = Bench::new();
     bench.model.reboot.mode = RebootMode::Auto;
     bench.prompted(OLD, "a long piece of work");
     bench.tool_starts("Bash", "t1");
-    open_calls(&mut bench, 2);
+    calls_read(&mut bench, calls_open, &[]);
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(clock(&bench.git()), None, "its end is waited for");
@@ -984,14 +992,45 @@ fn once_the_patience_is_over_a_turn_is_cut_between_two_steps() {
     bench.wait(Duration::from_secs(10));
     let mut effects = bench.send(Event::TimerFired(timer));
     effects.extend(bench.git());
-    // The first of two calls of a step has ended.
-    effects.extend(bench.tool_ends("Bash", "t1"));
-    effects.extend(open_calls(&mut bench, 1));
-    effects.extend(bench.tool_starts("Bash", "t2"));
-    effects.extend(bench.tool_ends("Bash", "t2"));
     assert!(!is_cut(&effects), "within a step");
-    let effects = open_calls(&mut bench, 0);
-    assert!(is_cut(&effects), "behind its last result");
+    bench
+}
+
+#[test]
+fn once_the_patience_is_over_a_turn_is_cut_between_two_steps() {
+    // The transcript may have none of the step's calls yet when the first of them ends.
+    for known in [2, 0] {
+        let mut bench = awaits_seam(known);
+        let mut effects = bench.tool_ends("Bash", "t1");
+        effects.extend(calls_read(&mut bench, 1, &["t1"]));
+        effects.extend(bench.tool_starts("Bash", "t2"));
+        effects.extend(bench.tool_ends("Bash", "t2"));
+        assert!(
+            !is_cut(&effects),
+            "within a step, of which {known} were known"
+        );
+        let effects = calls_read(&mut bench, 0, &["t2"]);
+        assert!(is_cut(&effects), "behind its last result");
+    }
+    // A call and its result may be read at once, before its hook or behind it.
+    for is_read_first in [true, false] {
+        let mut bench = awaits_seam(0);
+        let read = |bench: &mut Bench| is_cut(&calls_read(bench, 0, &["t1"]));
+        let reported = |bench: &mut Bench| is_cut(&bench.tool_ends("Bash", "t1"));
+        let cuts = if is_read_first {
+            [read(&mut bench), reported(&mut bench)]
+        } else {
+            [reported(&mut bench), read(&mut bench)]
+        };
+        assert_eq!(cuts, [false, true]);
+    }
+    // One that cannot be read shows nothing.
+    let mut bench = awaits_seam(0);
+    bench.send(Event::Read(ReadEvent::TranscriptLost {
+        session: session(OLD),
+        why: "it is gone".to_owned(),
+    }));
+    assert!(is_cut(&bench.tool_ends("Bash", "t1")));
 }
 
 #[test]
