@@ -16,6 +16,7 @@ use super::{
 use pitstop_base::{clean, redact::redact};
 use pitstop_transcript::{
     human::{PROMPTS_HEADING, Said, listed_in},
+    prose::LEFT_OUT,
     words::{on_one_line, plain_key},
     work::{
         BRANCH, COMMANDS_HEADING, FAILURE_HEADING, Failure, FileAtHand, TRIED_HEADING,
@@ -236,11 +237,8 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
     // Most prompts are found in the list: the rest of the text is searched only for the others.
     let mut words = None;
     let mut is_said = |prompt: &Said| {
-        let key = plain_key(&prompt.text);
-        listed.contains(&key)
-            || words
-                .get_or_insert_with(|| format!(" {} ", plain_key(text)))
-                .contains(&format!(" {key} "))
+        listed.contains(&plain_key(&prompt.text))
+            || has_in_order(words.get_or_insert_with(|| words_of(text)), &prompt.text)
     };
     let facts: Vec<WorkFact> = WorkFact::all_of(work).collect();
     // Among the steps a command may have several lines.
@@ -257,6 +255,31 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
         facts: facts.len(),
         missing_facts,
     }
+}
+
+/// Returns the words of a message between blanks, without the marks of the lines that it quotes.
+fn words_of(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| line.strip_prefix('>').unwrap_or(line));
+    format!(" {} ", plain_key(&lines.collect::<Vec<_>>().join("\n")))
+}
+
+/// Reports whether the parts of a listed prompt are in a message, in their order: a section of its own has also what the list
+/// leaves out between them, perhaps from the middle of a word on.
+fn has_in_order(mut words: &str, prompt: &str) -> bool {
+    let parts = prompt.split(LEFT_OUT).map(plain_key);
+    let parts = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>();
+    let last = parts.len().saturating_sub(1);
+    parts.iter().enumerate().all(|(at, part)| {
+        let begin = if at == 0 { " " } else { "" };
+        let end = if at == last { " " } else { "" };
+        let found = words.split_once(&format!("{begin}{part}{end}"));
+        found.is_some_and(|(_, rest)| {
+            words = rest;
+            true
+        })
+    })
 }
 
 /// Returns the body of a handoff with everything that the check found missing added, each in its section. Existing text stays.
@@ -381,6 +404,7 @@ fn is_in_text(text: &str, what: &str) -> bool {
 mod tests {
     use super::*;
     use crate::{Generator, Handoff, Marker, Sources, preserved::Origin};
+    use pitstop_transcript::{human::as_listed, prose::without_long_pastes};
 
     fn state() -> PreservedState {
         let mut state = PreservedState::default();
@@ -551,6 +575,41 @@ mod tests {
         assert_eq!(found.missing_prompts.len(), 1);
         assert_eq!(found.missing_of(Class::File).count(), 1);
         assert_eq!(found.missing_of(Class::Name).count(), 3);
+    }
+
+    #[test]
+    fn a_prompt_with_a_section_of_its_own_is_there_with_its_lines_and_what_was_pasted_into_it() {
+        let pasted = "error[E0308]: mismatched types\n --> src/a.rs:3:5\n  |\n3 |     1\n";
+        let long = "the tide is taken from a table, ".repeat(120);
+        for request in [
+            "Rename the parser.\nKeep the old name.",
+            "First the list:\n\n- the parser\n- a lexer\n\n> they said so\n\nThen stop.",
+            &format!("Fix this:\n\n{pasted}\nand leave the lexer alone."),
+            &format!("Fix this:\n\n{}\nand leave the lexer.", pasted.repeat(40)),
+            &format!("Never guess.\n{long}\nKeep all figures."),
+            "if x > 1\nthen the limit is < 2",
+        ] {
+            let mut state = PreservedState::default();
+            let said = Said {
+                text: one_line(&as_listed(request)).into_owned(),
+                at: None,
+            };
+            state.add_constraint(said, Origin::Human);
+            let marker = Marker::default();
+            let given = &*without_long_pastes(request);
+            for (first_request, latest_request) in [(given, "Go."), ("Begin.", given)] {
+                let sources = Sources {
+                    first_request,
+                    latest_request,
+                    ..Sources::new(&marker, &state)
+                };
+                let made = Generator::default().generate(&sources, 50_000).unwrap();
+                let is_there =
+                    |text: &str| check(text, &state, &WorkAtHand::default()).is_complete();
+                assert!(is_there(&made.text), "{}", made.text);
+                assert!(!is_there(&made.text.replace("the", "one")), "{request}");
+            }
+        }
     }
 
     #[test]

@@ -388,7 +388,7 @@ pub fn as_listed(prompt: &str) -> String {
 fn cap_both_ends(text: &str, cap: usize) -> String {
     split_ends(text, cap).map_or_else(
         || text.to_owned(),
-        |(head, tail)| format!("{head}\n…\n{tail}"),
+        |(head, tail)| format!("{head}\n{}\n{tail}", prose::LEFT_OUT),
     )
 }
 

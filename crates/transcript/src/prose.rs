@@ -11,8 +11,8 @@ use super::{
 };
 use pitstop_base::format::{bytes, count};
 
-/// The text in place of a few pasted lines.
-const PASTED: &str = "…";
+/// The text in place of a few pasted lines, or of the middle of a long prompt.
+pub const LEFT_OUT: &str = "…";
 
 /// The size of a paste, in bytes, above which it is named by its size, and of all pastes that may stay in one prompt.
 pub(super) const LONG_PASTE: usize = 1_000;
@@ -57,7 +57,7 @@ fn replace_pastes(prompt: &str, as_given: bool) -> String {
         if is_pasted && text.len() > LONG_PASTE {
             own.push(name_paste(&text));
         } else if is_pasted && !keeps_short {
-            own.push(PASTED.to_owned());
+            own.push(LEFT_OUT.to_owned());
         } else if as_given {
             own.push(text);
         } else {
@@ -496,7 +496,7 @@ mod tests {
         #[test]
         fn of_any_prompt_own_words_are_left(text in "([a-zA-Z`.!?:;#*+ \n\r\t-]|never|e\\.g\\.|é|漢|\\{|\\}|```|@@ -|10:00:00){0,60}") {
             for word in own_text(&text).split_whitespace() {
-                proptest::prop_assert!(word == PASTED || text.contains(word));
+                proptest::prop_assert!(word == LEFT_OUT || text.contains(word));
             }
         }
     }
