@@ -14,6 +14,7 @@ use super::{
     out::{self, Failure, Outcome},
     sessions,
 };
+use pitstop_agent::claude::projects::directory_of;
 use pitstop_base::clean;
 use pitstop_core::{
     api::wire::{HandoffCheck, HandoffReport, MissingFact, UnfoundedLine},
@@ -110,15 +111,19 @@ fn unfounded_lines(
 ) -> Result<Vec<UnfoundedLine>, Failure> {
     let mut claims = Claims::of_handoff(&report.text);
     read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))?;
-    let facts = git::facts(&here.directory, COMMITS, None);
-    if let GitState::Facts(repository) = out::runtime()?.block_on(facts) {
+    let runtime = out::runtime()?;
+    // In a work tree it has made commits that no other branch has.
+    let place = directory_of(transcript).filter(|place| *place != here.directory);
+    for place in [Some(here.directory.clone()), place].iter().flatten() {
+        let GitState::Facts(repository) = runtime.block_on(git::facts(place, COMMITS, None)) else {
+            continue;
+        };
         for commit in &repository.commits {
             claims.look_in(&format!("{} {}", commit.sha, commit.subject));
         }
-        repository
-            .notes
-            .iter()
-            .for_each(|note| claims.look_in(note));
+        for note in &repository.notes {
+            claims.look_in(note);
+        }
     }
     let beside = report.sources.iter();
     for item in beside.filter(|item| matches!(item.source.as_str(), "git" | "scratchpad")) {

@@ -228,8 +228,14 @@ impl Week {
         // The client writes its transcript a while after its hooks.
         let right = poll::within(Duration::from_secs(15), || faults().is_empty());
         show("the handoff as it is now", &pitstop.handoff_text());
-        if !right {
-            println!("WRONG on {day}: {:#?}", faults());
+        let check = || {
+            let output = pitstop.run(&["handoff", "--check", "--json"]);
+            let found: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            [found["missing_prompts"].clone(), found["unfounded"].clone()]
+        };
+        let founded = poll::within(SOON, || check() == [json!([]), json!([])]);
+        if !right || !founded {
+            println!("WRONG on {day}: {:#?} {:#?}", faults(), check());
             self.wrong += 1;
         }
     }

@@ -304,6 +304,7 @@ fn add_prose(heading: &str, line: &str, claims: &mut Vec<Claim>) {
         let mut marks = "[ ] |[x] |[low] |[medium] |[high] |[critical] ".split('|');
         let marked = marks.find_map(|mark| item.strip_prefix(mark));
         let item = marked.unwrap_or(item);
+        let item = item.strip_prefix("resolved: ").unwrap_or(item);
         let (item, why) = item.split_once(" (because: ").unwrap_or((item, ""));
         let item = item.split(" (in ").next().unwrap_or(item);
         add_text(item, claims);
@@ -652,6 +653,18 @@ mod tests {
                 "## Carry on",
                 "Carry on with \"a task in code, without its marks\".",
                 0,
+            ),
+            ("## Completed", "- [x] resolved: Only one commit, please", 0),
+            ("## Completed", "- [x] resolved: never heard", 1),
+            (
+                "## Work at hand",
+                "- .claude/worktrees/moon/src/grammar.rs:2 (changed)",
+                0,
+            ),
+            (
+                "## Work at hand",
+                "- ../moon/.claude/worktrees/moon/src/moon.rs",
+                1,
             ),
             (STEPS_HEADING, "mcp__x__run I run … its tests first.", 0),
             (STEPS_HEADING, "mcp__x__run I run … its examples first.", 1),

@@ -34,6 +34,7 @@ use super::{
 use excerpt::{is_plan, lines_that_matter, searched_part, stopped_at};
 use pitstop_base::redact;
 use places::Places;
+pub use places::below_work_tree;
 use worth::{KEPT, Worth, prune_entries};
 
 /// The most files that an identifier is remembered with, those with the strongest mentions.

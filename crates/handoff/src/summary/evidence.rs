@@ -22,6 +22,7 @@ use pitstop_transcript::{
     facts::{Fact, each_fact},
     record::{Splitter, parsed_records},
     words::{Fences, on_one_line},
+    work::below_work_tree,
 };
 
 /// The mark after a name or a number that was not found.
@@ -85,8 +86,10 @@ impl Claim {
                 let below = below.and_then(|rest| rest.strip_prefix('/'));
                 let home = word.strip_prefix("~/").or(word.strip_prefix("../"));
                 let home = home.map(|rest| rest.trim_start_matches("../"));
+                // A session that goes on elsewhere names it from there.
+                let others = [below.or(home), below_work_tree(word)];
                 is_whole_in(text, word)
-                    || below.or(home).is_some_and(|rest| is_whole_in(text, rest))
+                    || others.iter().flatten().any(|rest| is_whole_in(text, rest))
             }
             Self::Text(text) => is_plain(text),
             Self::Either(whole, part) => is_plain(whole) || is_plain(part),

@@ -91,6 +91,12 @@ fn work_tree_of(directory: &str) -> Option<&str> {
     Some(&directory[..end])
 }
 
+/// Returns the path of a file from the client's own work tree that it is in.
+pub fn below_work_tree(path: &str) -> Option<&str> {
+    let (_, rest) = path.split_once(WORK_TREES.trim_start_matches('/'))?;
+    Some(rest.split_once('/')?.1)
+}
+
 /// Returns a path from a directory as a whole path, without the steps upwards.
 pub(super) fn join_path(directory: &str, path: &str) -> String {
     if path.starts_with('/') {
