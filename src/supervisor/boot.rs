@@ -513,7 +513,8 @@ fn first_session(plan: &AgentPlan) -> SessionId {
 
 /// Returns the cause of the first iteration, if the user's arguments name the session that goes on: its hook may come behind a reboot.
 fn first_cause(plan: &AgentPlan) -> Option<Cause> {
-    claude::resumed_session(&plan.user_args).map(|_| Cause::Resume)
+    let resumed = claude::resumed_session(&plan.user_args).filter(|_| plan.kind.reports());
+    resumed.map(|_| Cause::Resume)
 }
 
 pub(crate) fn variable(name: &str) -> String {
