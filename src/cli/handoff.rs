@@ -111,19 +111,17 @@ fn unfounded_lines(
 ) -> Result<Vec<UnfoundedLine>, Failure> {
     let mut claims = Claims::of_handoff(&report.text);
     read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))?;
-    let runtime = out::runtime()?;
     // In a work tree it has made commits that no other branch has.
-    let place = directory_of(transcript).filter(|place| *place != here.directory);
-    for place in [Some(here.directory.clone()), place].iter().flatten() {
-        let GitState::Facts(repository) = runtime.block_on(git::facts(place, COMMITS, None)) else {
-            continue;
-        };
+    let place = directory_of(transcript).filter(|place| place.is_dir());
+    let facts = git::facts(place.as_ref().unwrap_or(&here.directory), COMMITS, None);
+    if let GitState::Facts(repository) = out::runtime()?.block_on(facts) {
         for commit in &repository.commits {
             claims.look_in(&format!("{} {}", commit.sha, commit.subject));
         }
-        for note in &repository.notes {
-            claims.look_in(note);
-        }
+        repository
+            .notes
+            .iter()
+            .for_each(|note| claims.look_in(note));
     }
     let beside = report.sources.iter();
     for item in beside.filter(|item| matches!(item.source.as_str(), "git" | "scratchpad")) {

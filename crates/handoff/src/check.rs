@@ -269,12 +269,10 @@ fn words_of(text: &str) -> String {
 /// leaves out between them, perhaps from the middle of a word on.
 fn has_in_order(mut words: &str, prompt: &str) -> bool {
     let parts = prompt.split(LEFT_OUT).map(plain_key);
-    let parts = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>();
-    let last = parts.len().saturating_sub(1);
-    parts.iter().enumerate().all(|(at, part)| {
-        let begin = if at == 0 { " " } else { "" };
-        let end = if at == last { " " } else { "" };
-        let found = words.split_once(&format!("{begin}{part}{end}"));
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+    let parts = format!(" {} ", parts.join(LEFT_OUT));
+    parts.split(LEFT_OUT).all(|part| {
+        let found = words.split_once(part);
         found.is_some_and(|(_, rest)| {
             words = rest;
             true
