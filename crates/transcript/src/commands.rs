@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     SessionId,
-    content::{Block, each_block, joined_text},
+    content::{Block, each_block, tool_output},
     denial::{Denial, read_denial},
     record::{Splitter, parsed_records},
     waiting::Waiting,
@@ -257,7 +257,7 @@ impl State {
             return;
         }
         let said = match read_denial(record, block, false) {
-            None => joined_text(&block["content"]),
+            None => tool_output(block),
             Some(Denial::Stopped | Denial::Cut) => String::new(),
             // It did not run.
             Some(_) => return,

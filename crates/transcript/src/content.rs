@@ -46,12 +46,23 @@ pub(super) fn first_text(content: &Value) -> Option<&str> {
     content.as_str().or_else(|| content[0]["text"].as_str())
 }
 
-/// Returns a tool's output without what the client adds for the agent: reminders, and the ids of agents and of background commands.
-pub(super) fn without_notes(output: &str) -> Cow<'_, str> {
+/// Returns a tool's output without what the client adds for the agent: reminders, ids of agents and background commands, and what
+/// to do next.
+pub fn tool_output(result: &Value) -> String {
+    without_notes(&joined_text(&result["content"])).into_owned()
+}
+
+fn without_notes(output: &str) -> Cow<'_, str> {
     static NOTE: LazyLock<Regex> = LazyLock::new(|| {
-        let ids = "(?m:^)(?:agentId: |Command running in background with ID: ).*";
-        let note = format!("(?s)<system-reminder>.*?</system-reminder>|{ids}");
-        Regex::new(&note).expect("a valid pattern")
+        let notes = [
+            "(?s:<system-reminder>.*?</system-reminder>)",
+            "(?m:^)(?:agentId: |Command running in background with ID: ).*",
+            "(?m:^)<usage>[^<]*</usage>",
+            r"(?s:\AAsync agent launched successfully\..*)",
+            r" \(file state is current in your context[^)\n]*\)",
+            r" Use ExitWorktree to leave[^.\n]*\.",
+        ];
+        Regex::new(&notes.join("|")).expect("a valid pattern")
     });
     NOTE.replace_all(output, "")
 }
@@ -68,18 +79,27 @@ mod tests {
                 "1\tx\n\n\n",
             ),
             (
-                "It is in a.rs.\nagentId: a881341 (for resuming)\n<usage>total_tokens: 1</usage>",
-                "It is in a.rs.\n",
+                "It is in a.rs.\nagentId: a881341 (for resuming)\n<usage>total_tokens: 1\ntool_uses: 2</usage>",
+                "It is in a.rs.\n\n",
             ),
             (
                 "Async agent launched successfully.\nagentId: ac27727\noutput_file: /tmp/x.output",
-                "Async agent launched successfully.\n",
+                "",
+            ),
+            (
+                "File created successfully at: a.py (file state is current in your context — no need to Read it back)",
+                "File created successfully at: a.py",
+            ),
+            (
+                "It works in the worktree. Use ExitWorktree to leave mid-session, or exit the session to be prompted.",
+                "It works in the worktree.",
             ),
             (
                 "Command running in background with ID: b7636e2. Output is being written to: /tmp/b.output",
                 "",
             ),
             ("let agentId: string", "let agentId: string"),
+            ("Usage: <usage>x</usage>", "Usage: <usage>x</usage>"),
             ("<system-reminder> is a tag", "<system-reminder> is a tag"),
         ] {
             assert_eq!(without_notes(output), own, "{output}");

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::{
     branches::Branches,
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, is_shell},
-    content::{Block, each_block, joined_text},
+    content::{Block, each_block, tool_output},
     denial::{Denial, read_denial},
     human::HumanWords,
     queue::Queue,
@@ -424,7 +424,7 @@ impl Digest {
             return;
         }
         let failed = failed && denial.is_none();
-        let output = failed.then(|| joined_text(&block["content"]));
+        let output = failed.then(|| tool_output(block));
         self.ran.push_back(Ran {
             call: Some(id.to_owned()),
             tool: Some(tool),

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
-    content::{Block, each_block, joined_text},
+    content::{Block, each_block, tool_output},
     prompts::of_human,
     record::Splitter,
     tail::{TailError, read_pieces},
@@ -112,7 +112,7 @@ impl Talk {
             match block {
                 Block::Text(text) => self.add_prompt(text, at),
                 Block::Result(block) => {
-                    let text = first_lines(&joined_text(&block["content"]), OUTPUT_LINES);
+                    let text = first_lines(&tool_output(block), OUTPUT_LINES);
                     let failed = block["is_error"] == true;
                     if !text.is_empty() {
                         self.parts.push(Said::Output { text, failed });

@@ -22,7 +22,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
-    content::{Block, each_block, joined_text, without_notes},
+    content::{Block, each_block, tool_output},
     denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, AND, Fact, each_fact, plain_command},
     human::{by_a_human, chosen_answers},
@@ -430,13 +430,13 @@ impl Work {
             self.deny_call(id, denial, call);
             return;
         }
-        let output = joined_text(&block["content"]);
+        let output = tool_output(block);
         // Colour sequences come before names without a blank.
         let output = pitstop_base::clean::without_escapes(&output);
         let output = redact::redact(&output);
         // The client's own errors name its tools and their parameters.
         let error = without_wrapper(&output);
-        let mentions = &*error.map_or_else(|| without_notes(&output), |_| Cow::Borrowed(""));
+        let mentions = if error.is_some() { "" } else { &*output };
         let answers = chosen_answers(record).join("\n");
         let answers = redact::redact(&answers);
         let output = if answers.is_empty() {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::make_harmless;
 use pitstop_transcript::{
-    content::{Block, each_block, joined_text},
+    content::{Block, each_block, joined_text, tool_output},
     denial::{Denial, read_denial},
     prompts,
     record::{Splitter, parsed_records},
@@ -208,7 +208,7 @@ impl Log {
                 Block::Text(text) if record["isMeta"] != true => self.add_prompt(text, human),
                 Block::Result(block) if block["is_error"] == true => {
                     let (what, why) = match read_denial(record, block, true) {
-                        None => ("failed", joined_text(&block["content"])),
+                        None => ("failed", tool_output(block)),
                         Some(Denial::Refused(why)) => ("refused by the user", why.to_owned()),
                         Some(Denial::Blocked(why)) => ("not allowed", why.to_owned()),
                         Some(Denial::Stopped) => ("stopped by the user", String::new()),

@@ -563,7 +563,22 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
             false,
             none,
         ),
+        call("5", "Agent", &json!({"prompt": "go on"})),
+        result(
+            "5",
+            "Async agent launched successfully. (Never quote it, including the agentId below.)\nagentId: a88 (Use SendMessage)\n\
+             Do NOT read this file: you'll get a completion notification.\n\n<system-reminder>\nfew are left\n</system-reminder>",
+            false,
+            none,
+        ),
     ]);
+    let steps = format!("{:?}", report.steps);
+    assert!(
+        ["Never", "notification", "reminder", "agentId"]
+            .iter()
+            .all(|word| !steps.contains(word)),
+        "{steps}"
+    );
     assert_eq!((report.files, report.names), (vec![], vec![]));
     assert_eq!(report.references, ["branch topic"]);
     let todo = json!({"todos": [{"content": "x", "status": "in_progress"}]});
