@@ -11,7 +11,7 @@ use pitstop_core::{
     api::wire::AgentState,
     app::{
         Model,
-        facts::queued,
+        facts::{has_conversation, queued},
         unsent::{Unsent, unsent},
     },
 };
@@ -354,8 +354,7 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
     let how = model.session.agent.exit.as_deref();
     let how = how.map(|how| format!(": {}", text::safe(how).trim_end_matches('.')));
     let mut said = vec![format!("Its process is gone{}.", how.unwrap_or_default())];
-    // Any other program has no session that Pitstop could go back to.
-    let resumes = !model.is_generic();
+    let resumes = has_conversation(model);
     if resumes {
         said.push(format!("Session {}", model.session.id));
         let shows = model

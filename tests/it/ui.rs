@@ -313,9 +313,10 @@ fn an_agent_that_ended_is_shown_with_what_can_be_done() {
         713,
         Event::Pane(PaneEvent::Exited { iteration, exit }),
     );
+    model.session.transcript.turns = 1;
     snapshot!("exited", &model);
-    // Another program has no conversation to resume.
-    model.session.is_generic = true;
+    // Another program has no conversation to resume, and neither has an agent to which nothing was said.
+    model.session.transcript.turns = 0;
     let shown = shot(&model);
     assert!(shown.contains("Enter start again"), "{shown}");
     assert!(

@@ -82,11 +82,17 @@ pub fn waits_for_enter(model: &Model) -> bool {
 
 /// Returns what Enter in the pane of an ended agent does.
 pub fn after_end(model: &Model) -> &'static str {
-    if model.is_generic() {
-        "Enter starts it again"
-    } else {
+    if has_conversation(model) {
         "Enter resumes it"
+    } else {
+        "Enter starts it again"
     }
+}
+
+/// Reports whether something was said in the agent's session, so that it can be resumed.
+pub fn has_conversation(model: &Model) -> bool {
+    let transcript = &model.session.transcript;
+    transcript.turns > 0 || transcript.prompt.is_some()
 }
 
 /// Returns the time until which a usage limit holds the agent, if that is known.
