@@ -261,7 +261,7 @@ fn add_step(line: &str, claims: &mut Vec<Claim>) -> bool {
         return false;
     }
     let mark = |mark: &str| line.strip_prefix(mark);
-    if let Some(text) = mark("$ ").or_else(|| mark("agent: ")) {
+    if let Some(text) = ["$ ", "agent: ", "report: "].into_iter().find_map(mark) {
         add_text(text, claims);
     } else if let Some(text) = mark("human: ") {
         add_text(text, claims);
@@ -608,6 +608,7 @@ mod tests {
             ("## First request", "> error: 1 test failed"),
             (STEPS, "human: Now the invented tests"),
             (STEPS, "agent: I run its examples first."),
+            (STEPS, "report: Agent \"look\" finished"),
             ("## Objective", "Port the invented parser."),
             ("## Carry on", "You said: \"never touch the topic branch\"."),
         ] {
@@ -624,6 +625,7 @@ mod tests {
         for (heading, line, count) in [
             ("## Failing tests", "- topic.TestCase/one", 1),
             ("## Failing tests", "- error.Testing", 1),
+            ("## Last steps", "report: I run its tests first.", 0),
             (
                 "## Tried and did not work",
                 "- `git push`: not allowed: I run its tests first.",

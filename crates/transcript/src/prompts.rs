@@ -5,8 +5,12 @@
 use std::{borrow::Cow, sync::LazyLock};
 
 use regex::Regex;
+use serde_json::Value;
 
-use super::prose::{looks_printed, name_long_paste};
+use super::{
+    content::first_text,
+    prose::{looks_printed, name_long_paste},
+};
 
 /// The text that every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
@@ -78,6 +82,27 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
         Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
         None => Some(text),
     }
+}
+
+/// Returns what a task in the background reports: the client's line about its end, and below it what an agent answered. None for a
+/// record that is not the client's notification of a task.
+pub fn task_report(record: &Value) -> Option<String> {
+    let (source, text) = match record["type"].as_str()? {
+        "user" => (record, &record["message"]["content"]),
+        "attachment" => (&record["attachment"], &record["attachment"]["prompt"]),
+        _ => return None,
+    };
+    let text = first_text(text)?.trim();
+    if source["origin"]["kind"] == "human" || !text.starts_with("<task-notification>") {
+        return None;
+    }
+    // What an agent answers may name the tags.
+    let summary = text.split_once("<summary>")?.1.split_once("</summary>")?.0;
+    let result = text.split_once("<result>").map_or("", |(_, rest)| {
+        rest.rsplit_once("</result>")
+            .map_or(rest, |(result, _)| result)
+    });
+    Some(format!("{summary}\n{result}").trim().to_owned())
 }
 
 /// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people

@@ -31,9 +31,10 @@ use super::{
 /// The heading of the handoff's section that holds the steps.
 pub const STEPS_HEADING: &str = "## Last steps";
 
-/// The starts of the first lines of a prompt, of the agent's words and of a shell command.
+/// The starts of the first lines of a prompt, of the agent's words, of the report of a task in the background and of a shell command.
 const ASKED: &str = "human: ";
 const SAID: &str = "agent: ";
+const REPORTED: &str = "report: ";
 const RAN: &str = "$ ";
 
 /// The indents of the further lines of a step, and of the line with its outcome.
@@ -74,7 +75,7 @@ const REPEATED: usize = 12;
 /// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Outcome {
-    /// The human or the agent said something.
+    /// The human, the agent or a task in the background said something.
     Said,
     /// A call that has no result yet.
     Open,
@@ -266,7 +267,9 @@ impl Step {
         let lines = section_lines(handoff, STEPS_HEADING).into_iter();
         let fenced = lines.skip_while(|line| !line.starts_with("```")).skip(1);
         for line in fenced.take_while(|line| !line.starts_with("```")) {
-            let said = line.starts_with(ASKED) || line.starts_with(SAID);
+            let said = [ASKED, SAID, REPORTED]
+                .iter()
+                .any(|mark| line.starts_with(mark));
             let Some(step) = steps.last_mut().filter(|_| line.starts_with(' ')) else {
                 is_output = false;
                 steps.push(Self {
@@ -319,6 +322,11 @@ impl Steps {
         if !text.is_empty() {
             self.push("", words_step(SAID, &text));
         }
+    }
+
+    /// Notes what a task in the background reported at its end.
+    pub fn note_report(&mut self, text: &str) {
+        self.push("", words_step(REPORTED, text));
     }
 
     /// Notes that a tool was called, and returns the first line of its step; `file` is the file that it is about, as the handoff

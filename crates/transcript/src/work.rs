@@ -220,6 +220,14 @@ impl Work {
         {
             return;
         }
+        if let Some(report) = prompts::task_report(record) {
+            let report = redact::redact(&report);
+            self.blocks += 1;
+            self.note_mentions(&report, worth::PRINTED, None);
+            self.steps
+                .note_report(&self.places.without_directory(&report));
+            return;
+        }
         let by_the_model = match record["type"].as_str() {
             Some("assistant") => true,
             Some("user") => false,

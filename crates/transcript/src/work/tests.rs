@@ -642,6 +642,40 @@ fn the_steps_have_what_the_human_said_in_mid_turn_where_the_agent_reads_it() {
 }
 
 #[test]
+fn the_steps_have_what_a_task_in_the_background_reported() {
+    let told = |summary: &str, rest: &str| {
+        format!(
+            "<task-notification>\n<task-id>a</task-id>\n<summary>{summary}</summary>\n{rest}</task-notification>"
+        )
+    };
+    let agent = told(
+        "Agent \"look\" finished",
+        "<note>It may notify again.</note>\n<result>The lock is in src/lock.rs.\nSee take_lock, not <result>.</result>\n<usage>9</usage>",
+    );
+    let shell = told("Background command \"tests\" failed with exit code 2", "");
+    let report = work(&[
+        json!({"type": "attachment", "attachment": {
+            "type": "queued_command", "prompt": agent, "origin": {"kind": "task-notification"},
+        }}),
+        json!({"type": "user", "origin": {"kind": "task-notification"}, "message": {"content": shell}}),
+        // What a person typed is theirs.
+        json!({"type": "user", "origin": {"kind": "human"}, "message": {"content": told("Agent \"x\" finished", "")}}),
+    ]);
+    let detail = crate::steps::Detail::new(400, 0, 0);
+    let mut said = std::collections::HashSet::new();
+    let shown = report
+        .steps
+        .iter()
+        .map(|step| step.show(&detail, &mut said));
+    assert_eq!(
+        shown.collect::<String>(),
+        "report: Agent \"look\" finished\n    The lock is in src/lock.rs.\n    See take_lock, not <result>.\n\
+         report: Background command \"tests\" failed with exit code 2\n",
+    );
+    assert_eq!(report.files[0].path, "src/lock.rs");
+}
+
+#[test]
 fn a_file_that_a_tool_has_used_is_no_other_one_of_its_name() {
     for (first, second) in [
         ("src/main.rs", "main.rs"),
