@@ -13,6 +13,7 @@ use super::make_harmless;
 use pitstop_transcript::{
     content::{Block, each_block, joined_text, tool_output},
     denial::{Denial, read_denial},
+    human::by_a_human,
     prompts,
     record::{Splitter, parsed_records},
     words::{clipped, clipped_line},
@@ -125,6 +126,7 @@ impl Log {
         let spoken = [
             b"\"user\"".as_slice(),
             b"\"assistant\"",
+            b"\"queued_command\"",
             b"\"compact_boundary\"",
         ];
         if !spoken.iter().any(|mark| memmem::find(line, mark).is_some()) {
@@ -145,6 +147,11 @@ impl Log {
         if let Some(directory) = record["cwd"].as_str().filter(|text| !text.is_empty()) {
             self.directory = Some(directory.to_owned());
         }
+        if let Some(report) = prompts::task_report(record) {
+            let report = clipped(&report, REPLY_CAP);
+            self.add_entry(Kind::Reply, format!("A task in the background: {report}"));
+            return;
+        }
         let content = &record["message"]["content"];
         match record["type"].as_str() {
             Some("user") if record["isCompactSummary"] == true => {
@@ -155,6 +162,12 @@ impl Log {
                 );
             }
             Some("user") => self.take_user(record),
+            // A prompt that waited comes in an attachment, where the agent reads it.
+            Some("attachment") => {
+                for text in by_a_human(record) {
+                    self.add_prompt(text, true);
+                }
+            }
             Some("assistant") if record["isApiErrorMessage"] == true => {
                 let text = clipped_line(&joined_text(content), ERROR_CAP);
                 self.add_entry(Kind::Call, format!("API error: {text}"));
@@ -437,6 +450,28 @@ mod tests {
             "User: begin\n\n(Here the client compacted its context.)\n\n\
              The client's own summary of what came before: what was before\nAPI error: API Error: 529\n\
              (The user interrupted.)\n\nUser: < 5 ms is the goal\n"
+        );
+    }
+
+    #[test]
+    fn what_the_agent_reads_in_mid_turn_is_in_it() {
+        let told = "<task-notification>\n<summary>Agent \"look\" finished</summary>\n<result>It is in a.rs.</result>\n</task-notification>";
+        let waited = |prompt: &str, by: &str| json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt, "origin": {"kind": by}}});
+        let mut ended = says(told);
+        ended["origin"] = json!({"kind": "task-notification"});
+        let mut history = History::default();
+        for record in [
+            says("begin"),
+            waited("and the docs", "human"),
+            waited(told, "task-notification"),
+            ended,
+        ] {
+            history.push(format!("{record}\n").as_bytes());
+        }
+        let report = "\nA task in the background: Agent \"look\" finished\nIt is in a.rs.\n";
+        assert_eq!(
+            history.finish().to_text(),
+            format!("User: begin\n\nUser: and the docs\n{report}{report}")
         );
     }
 
