@@ -52,7 +52,7 @@ const OUTCOMES: [(Outcome, &str); 8] = [
     (Outcome::Stopped, "stopped by the human"),
     (Outcome::Skipped, "not run"),
 ];
-/// The line below a command that runs in the background.
+/// The line below a command or an agent that runs in the background.
 pub const IN_BACKGROUND: &str = "(in the background)";
 
 /// The most that is remembered of all steps together, in bytes: twice what a handoff has room for.
@@ -379,6 +379,18 @@ impl Steps {
             self.bytes += step.output.iter().map(String::len).sum::<usize>();
         }
         self.forget_oldest();
+    }
+
+    /// Notes that what was called goes on in the background: its end comes as a report.
+    pub fn put_in_background(&mut self, id: &str) {
+        let step = find_open(&mut self.steps, id);
+        // A command may have been called so.
+        if let Some(step) =
+            step.filter(|step| step.input.last().is_none_or(|line| line != IN_BACKGROUND))
+        {
+            step.input.push(IN_BACKGROUND.to_owned());
+            self.bytes += IN_BACKGROUND.len();
+        }
     }
 
     /// Notes that a call did not run, or not to its end; `why` is what is worth showing of the reason.

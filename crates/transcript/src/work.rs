@@ -455,6 +455,9 @@ impl Work {
         let failed = block["is_error"] == true;
         let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
         let line = stopped_at(outcome, true).filter(|_| changed);
+        if outcome["isAsync"] == true || outcome["backgroundTaskId"].is_string() {
+            self.steps.put_in_background(id);
+        }
         self.steps
             .end_call(id, failed, line, &self.places.without_directory(output));
         let Some(call) = call else {

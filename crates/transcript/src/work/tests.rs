@@ -547,7 +547,12 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
             "Bash",
             &json!({"command": "npm run dev", "run_in_background": true}),
         ),
-        result("1", &started, false, none),
+        result(
+            "1",
+            &started,
+            false,
+            &json!({"backgroundTaskId": "b7636e2"}),
+        ),
         call("2", "TaskOutput", &json!({"task_id": "b7636e2"})),
         result("2", "ready", false, none),
         call("3", "Read", &json!({"file_path": output})),
@@ -569,10 +574,11 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
             "Async agent launched successfully. (Never quote it, including the agentId below.)\nagentId: a88 (Use SendMessage)\n\
              Do NOT read this file: you'll get a completion notification.\n\n<system-reminder>\nfew are left\n</system-reminder>",
             false,
-            none,
+            &json!({"isAsync": true}),
         ),
     ]);
     let steps = format!("{:?}", report.steps);
+    assert_eq!(steps.matches("(in the background)").count(), 2, "{steps}");
     assert!(
         ["Never", "notification", "reminder", "agentId"]
             .iter()
