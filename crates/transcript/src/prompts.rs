@@ -84,8 +84,8 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns what a task in the background reports: the client's line about its end, and below it what an agent answered. None for a
-/// record that is not the client's notification of a task.
+/// Returns what a task in the background reports: the client's line about it, and below it what an agent answered, a monitor saw or
+/// went wrong. None for a record that is not the client's notification of a task.
 pub fn task_report(record: &Value) -> Option<String> {
     let (source, text) = match record["type"].as_str()? {
         "user" => (record, &record["message"]["content"]),
@@ -96,13 +96,13 @@ pub fn task_report(record: &Value) -> Option<String> {
     if source["origin"]["kind"] == "human" || !text.starts_with("<task-notification>") {
         return None;
     }
-    // What an agent answers may name the tags.
     let summary = text.split_once("<summary>")?.1.split_once("</summary>")?.0;
-    let result = text.split_once("<result>").map_or("", |(_, rest)| {
-        rest.rsplit_once("</result>")
-            .map_or(rest, |(result, _)| result)
+    // What an agent answers may name its own tag.
+    let told = ["result", "event", "failures"].iter().find_map(|tag| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        Some(rest.rsplit_once(&format!("</{tag}>"))?.0)
     });
-    Some(format!("{summary}\n{result}").trim().to_owned())
+    Some(format!("{summary}\n{}", told.unwrap_or_default().trim()))
 }
 
 /// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people

@@ -148,7 +148,7 @@ impl Log {
             self.directory = Some(directory.to_owned());
         }
         if let Some(report) = prompts::task_report(record) {
-            let report = clipped(&report, REPLY_CAP);
+            let report = clipped(report.trim(), REPLY_CAP);
             self.add_entry(Kind::Reply, format!("A task in the background: {report}"));
             return;
         }

@@ -664,6 +664,7 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
             "type": "queued_command", "prompt": agent, "origin": {"kind": "task-notification"},
         }}),
         json!({"type": "user", "origin": {"kind": "task-notification"}, "message": {"content": shell}}),
+        json!({"type": "user", "message": {"content": told("Monitor event: \"log\"", "<event>503 again</event>\n")}}),
         // What a person typed is theirs.
         json!({"type": "user", "origin": {"kind": "human"}, "message": {"content": told("Agent \"x\" finished", "")}}),
     ]);
@@ -676,7 +677,8 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
     assert_eq!(
         shown.collect::<String>(),
         "report: Agent \"look\" finished\n    The lock is in src/lock.rs.\n    See take_lock, not <result>.\n\
-         report: Background command \"tests\" failed with exit code 2\n",
+         report: Background command \"tests\" failed with exit code 2\n\
+         report: Monitor event: \"log\"\n    503 again\n",
     );
     assert_eq!(report.files[0].path, "src/lock.rs");
 }
