@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{
     content::{Block, each_block, tool_output},
-    prompts::of_human,
+    human::by_a_human,
+    prompts::{of_human, task_report},
     record::Splitter,
     tail::{TailError, read_pieces},
     words::without_signals,
@@ -99,8 +100,18 @@ impl Talk {
         let at = record["timestamp"].as_str();
         let at = at.and_then(|at| DateTime::parse_from_rfc3339(at).ok());
         let (at, content) = (at.map(|at| at.to_utc()), &record["message"]["content"]);
+        if let Some(report) = task_report(&record) {
+            self.parts.push(Said::Given(report.trim().to_owned()));
+            return;
+        }
         match (record["type"].as_str(), record["subtype"].as_str()) {
             (Some("user"), _) => self.take_user(content, at),
+            // A prompt that waited comes in an attachment, where the agent reads it.
+            (Some("attachment"), _) => {
+                for text in by_a_human(&record) {
+                    self.add_prompt(text, at);
+                }
+            }
             (Some("assistant"), _) => self.take_assistant(content),
             (Some("system"), Some("compact_boundary")) => self.parts.push(Said::Compacted),
             _ => {}
@@ -191,6 +202,7 @@ mod tests {
         let long: Vec<String> = (1..=40).map(|line| format!("line {line}")).collect();
         let said = |content: Value| json!({"type": "assistant", "message": {"content": content}});
         let user = |content: Value| json!({"type": "user", "timestamp": "2026-11-26T14:05:00Z", "message": {"content": content}});
+        let waited = |prompt: &str, by: &str| json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt, "origin": {"kind": by}}});
         let records = [
             user(json!("Port the parser")),
             said(
@@ -205,6 +217,11 @@ mod tests {
             json!({"type": "system", "subtype": "compact_boundary"}),
             json!({"type": "user", "isMeta": true, "message": {"content": "a caveat"}}),
             json!({"type": "assistant", "isSidechain": true, "message": {"content": "a subagent"}}),
+            waited("and the docs", "human"),
+            waited(
+                "<task-notification>\n<summary>Agent \"look\" finished</summary>\n<result>In a.rs.</result>",
+                "task-notification",
+            ),
             user(json!("pitstop handoff · run-1\n\nYou are taking over")),
         ];
         let lines: Vec<String> = records.iter().map(Value::to_string).collect();
@@ -229,12 +246,18 @@ mod tests {
         let [
             Said::Output { text, failed: true },
             Said::Compacted,
+            Said::Prompt { text: waited, .. },
+            Said::Given(report),
             Said::Given(handoff),
         ] = rest
         else {
             panic!("{rest:#?}");
         };
         assert!(text.ends_with("line 12\n… 28 more lines"), "{text}");
+        assert_eq!(
+            (waited.as_str(), report.as_str()),
+            ("and the docs", "Agent \"look\" finished\nIn a.rs.")
+        );
         assert!(handoff.starts_with("pitstop handoff"));
         assert_eq!(
             Talk::read(dir.path().join("none")).unwrap(),
