@@ -59,6 +59,7 @@ fn without_notes(output: &str) -> Cow<'_, str> {
             "(?m:^)(?:agentId: |Command running in background with ID: ).*",
             "(?m:^)<usage>[^<]*</usage>",
             r"(?s:\AAsync agent launched successfully\..*)",
+            r"\A(?:\(\w+ completed with no output\)|Tool ran without output or errors)",
             r" \(file state is current in your context[^)\n]*\)",
             r" Use ExitWorktree to leave[^.\n]*\.",
         ];
@@ -98,6 +99,8 @@ mod tests {
                 "Command running in background with ID: b7636e2. Output is being written to: /tmp/b.output",
                 "",
             ),
+            ("(Bash completed with no output)", ""),
+            ("Tool ran without output or errors\n", "\n"),
             ("let agentId: string", "let agentId: string"),
             ("Usage: <usage>x</usage>", "Usage: <usage>x</usage>"),
             ("<system-reminder> is a tag", "<system-reminder> is a tag"),

@@ -3,7 +3,10 @@
 
 use std::path::PathBuf;
 
+use memchr::memmem;
+
 use super::{
+    human::by_a_human,
     prompts::of_human,
     record::{self, Record, STOPPED, Splitter},
     tail::{TailError, read_pieces},
@@ -47,6 +50,23 @@ impl Ending {
         if !record::is_blank(line) {
             let _ = record::each_record(line, &mut |record| self.take_record(&record));
         }
+        // A prompt that waited comes in an attachment, where the agent reads it.
+        if memmem::find(line, b"\"queued_command\"").is_some() {
+            let records = record::parsed_records(line);
+            let attachments = records.iter().filter(|one| one["type"] == "attachment");
+            for text in attachments.flat_map(by_a_human) {
+                self.take_prompt(text);
+            }
+        }
+    }
+
+    fn take_prompt(&mut self, prompt: &str) {
+        self.is_in_turn = true;
+        if let Some(own) = of_human(prompt) {
+            let own = clipped(own.trim(), TEXT);
+            self.first_prompt.get_or_insert_with(|| own.clone());
+            self.last_prompt = Some(own);
+        }
     }
 
     fn take_record(&mut self, record: &Record<'_>) {
@@ -58,12 +78,7 @@ impl Ending {
                 } else if user.tool_results > 0 {
                     self.is_in_turn = true;
                 } else if let Some(prompt) = user.prompt() {
-                    self.is_in_turn = true;
-                    if let Some(own) = of_human(&prompt) {
-                        let own = clipped(own.trim(), TEXT);
-                        self.first_prompt.get_or_insert_with(|| own.clone());
-                        self.last_prompt = Some(own);
-                    }
+                    self.take_prompt(&prompt);
                 }
             }
             Record::Assistant(said) if !said.sidechain => {
@@ -120,6 +135,12 @@ mod tests {
             cut(&[user("And the tests")]).last_prompt.as_deref(),
             Some("And the tests")
         );
+        let waited = json!({"type": "attachment", "attachment": {
+            "type": "queued_command", "prompt": "Keep the flags", "origin": {"kind": "human"},
+        }});
+        let waited = cut(&[user("go"), said(call()), user(result()), waited]);
+        assert_eq!(waited.last_prompt.as_deref(), Some("Keep the flags"));
+        assert!(waited.is_in_turn);
         assert!(cut(&[user("go"), said(call())]).is_in_turn);
         assert!(cut(&[user("go"), said(call()), user(result())]).is_in_turn);
         assert!(
