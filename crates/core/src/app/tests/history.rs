@@ -488,6 +488,18 @@ fn a_transcript_is_read_where_the_pane_keeps_nothing_and_from_the_history() {
     assert_eq!(transcripts(&bench.press(KeyCode::Char('v'))), [(old, 1)]);
 }
 
+#[test]
+fn of_an_agent_that_has_ended_the_transcript_is_read_if_something_was_said() {
+    for (turns, read) in [(1, vec![(session(OLD), 1)]), (0, vec![])] {
+        let mut bench = Bench::new();
+        bench.model.session.transcript.turns = turns;
+        bench.exited(0);
+        assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
+        bench.press(KeyCode::Esc);
+        assert_eq!(transcripts(&bench.press(KeyCode::F(9))), read);
+    }
+}
+
 /// Returns the tokens after each turn of an iteration.
 fn turns(bench: &Bench, iteration: u64) -> Vec<u64> {
     let of = bench.model.turns.of(IterationId::new(iteration).unwrap());

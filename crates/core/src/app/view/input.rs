@@ -24,6 +24,7 @@ use crate::app::{
     draft::checkpoint::{self, SaveOrder},
     effect::Effect,
     event::{HostEvent, TimerId},
+    facts,
     model::{
         CarryOut, Focus, Model, Overlay, draft::HandoffDraft, reading::Reading, reboot::Replaced,
         view::HelpSearch,
@@ -327,7 +328,13 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
         }
         Action::Scroll => {
             set_focus(model, Focus::Pane);
-            let keeps_nothing = model.session.agent.full_screen && !model.is_generic();
+            // The end of the client takes its full screen with it.
+            let has_ended = model.session.agent.state == AgentState::Exited;
+            let keeps_nothing = if has_ended {
+                facts::has_conversation(model)
+            } else {
+                model.session.agent.full_screen && !model.is_generic()
+            };
             let (session, iteration) = (model.session.id, model.session.iteration());
             let read = keeps_nothing.then_some(Effect::ReadTranscript(session, iteration));
             model.view.copy.toggle(read).carry_out(model);
