@@ -1,5 +1,5 @@
-//! The last steps of a session: the human's prompts, the agent's words, and each call of a tool with its whole arguments and its
-//! outcome. A session that was cut in the middle of a turn is continued behind the last of them.
+//! The last steps of a session: the human's prompts, the agent's words, each call of a tool with its whole arguments and its outcome,
+//! and what tasks in the background reported. A session that was cut in the middle of a turn is continued behind the last of them.
 //!
 //! ```text
 //! human: Port the parser.
@@ -12,6 +12,8 @@
 //!     + new
 //! Read src/parser.rs, lines 120 to 180
 //!   no result yet
+//! report: Agent "look" finished
+//!     The lock is in src/lock.rs.
 //! ```
 //!
 //! Only the first line of a step is not indented, so no text of a tool can look like a step or like a heading. Texts come in
