@@ -27,7 +27,8 @@ use tracing_appender::{
     rolling::{RollingFileAppender, Rotation},
 };
 use tracing_subscriber::{
-    EnvFilter, Layer as _, Registry,
+    Layer as _, Registry,
+    filter::Targets,
     fmt::{MakeWriter, format::FmtSpan},
     layer::SubscriberExt as _,
 };
@@ -115,11 +116,11 @@ pub fn subscriber(
     Ok((subscriber, worker))
 }
 
-fn filter_for(level: LogLevel, filter: Option<&str>) -> EnvFilter {
+fn filter_for(level: LogLevel, filter: Option<&str>) -> Targets {
     // Below warnings the dependencies have no message that belongs in a user's log.
-    let ours = || format!("warn,pitstop={level}");
-    let wished = filter.and_then(|filter| EnvFilter::try_new(filter).ok());
-    wished.unwrap_or_else(|| EnvFilter::new(ours()))
+    let ours = format!("warn,pitstop={level}");
+    let wished = filter.and_then(|filter| filter.parse().ok());
+    wished.unwrap_or_else(|| ours.parse().expect("a valid filter"))
 }
 
 /// Hands each event's line to the writing thread in a form that is safe to show.
@@ -309,6 +310,37 @@ mod tests {
             .iter()
             .map(|path| std::fs::read_to_string(path).expect("a log file"))
             .collect()
+    }
+
+    #[test]
+    fn the_user_s_filter_counts_and_what_is_none_does_not() {
+        use tracing::Level;
+        for (filter, target, level, is_logged) in [
+            (None, "pitstop_core::app", Level::INFO, true),
+            (None, "sqlx::query", Level::INFO, false),
+            (Some("debug"), "sqlx::query", Level::DEBUG, true),
+            (
+                Some("warn,pitstop_core::app=trace"),
+                "pitstop_core::app::draft",
+                Level::TRACE,
+                true,
+            ),
+            (
+                Some("warn,pitstop_core::app=trace"),
+                "pitstop",
+                Level::INFO,
+                false,
+            ),
+            (Some("pitstop=loud"), "pitstop", Level::INFO, true),
+            (Some("pitstop=loud"), "pitstop", Level::DEBUG, false),
+        ] {
+            let filter_of = filter_for(LogLevel::Info, filter);
+            assert_eq!(
+                filter_of.would_enable(target, &level),
+                is_logged,
+                "{filter:?}"
+            );
+        }
     }
 
     #[test]
