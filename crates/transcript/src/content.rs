@@ -49,23 +49,44 @@ pub(super) fn first_text(content: &Value) -> Option<&str> {
 /// Returns a tool's output without what the client adds for the agent: reminders, ids of agents and background commands, and what
 /// to do next.
 pub fn tool_output(result: &Value) -> String {
-    without_notes(&joined_text(&result["content"])).into_owned()
+    let output = joined_text(&result["content"]);
+    let own = match without_notes(&output) {
+        Cow::Borrowed(own) if own.len() == output.len() => None,
+        own => Some(own.into_owned()),
+    };
+    own.unwrap_or(output)
 }
 
 fn without_notes(output: &str) -> Cow<'_, str> {
     static NOTE: LazyLock<Regex> = LazyLock::new(|| {
+        // Each alternative begins with a text that can be searched for: one that does not makes all of them slow.
         let notes = [
             "(?s:<system-reminder>.*?</system-reminder>)",
             "(?m:^)(?:agentId: |Command running in background with ID: ).*",
             "(?m:^)<usage>[^<]*</usage>",
-            r"(?s:\AAsync agent launched successfully\..*)",
-            r"\A(?:\(\w+ completed with no output\)|Tool ran without output or errors)",
             r" \(file state is current in your context[^)\n]*\)",
             r" Use ExitWorktree to leave[^.\n]*\.",
         ];
         Regex::new(&notes.join("|")).expect("a valid pattern")
     });
-    NOTE.replace_all(output, "")
+    if output.starts_with("Async agent launched successfully.") {
+        return Cow::Borrowed("");
+    }
+    NOTE.replace_all(behind_no_output(output).unwrap_or(output), "")
+}
+
+/// Returns what is behind the client's word that a tool has printed nothing; none in an output.
+fn behind_no_output(output: &str) -> Option<&str> {
+    let by_name = || {
+        let (tool, rest) = output
+            .strip_prefix('(')?
+            .split_once(" completed with no output)")?;
+        let is_name = tool.chars().all(|c| c.is_alphanumeric() || c == '_');
+        (is_name && !tool.is_empty()).then_some(rest)
+    };
+    output
+        .strip_prefix("Tool ran without output or errors")
+        .or_else(by_name)
 }
 
 #[cfg(test)]
