@@ -24,7 +24,7 @@ use pitstop_transcript::{
     },
     prompts,
     record::{Splitter, parsed_records},
-    steps::{IN_BACKGROUND, STEPS_HEADING, denial_reason, is_outcome},
+    steps::{self, IN_BACKGROUND, STEPS_HEADING, denial_reason, is_outcome},
     words::Fences,
     work::{PLAN_HEADING, REFUSED_PLAN},
 };
@@ -261,9 +261,12 @@ fn add_step(line: &str, claims: &mut Vec<Claim>) -> bool {
         return false;
     }
     let mark = |mark: &str| line.strip_prefix(mark);
-    if let Some(text) = ["$ ", "agent: ", "report: "].into_iter().find_map(mark) {
+    if let Some(text) = [steps::RAN, steps::SAID, steps::REPORTED]
+        .into_iter()
+        .find_map(mark)
+    {
         add_text(text, claims);
-    } else if let Some(text) = mark("human: ") {
+    } else if let Some(text) = mark(steps::ASKED) {
         add_text(text, claims);
         return true;
     } else {

@@ -33,11 +33,17 @@ use super::{
 /// The heading of the handoff's section that holds the steps.
 pub const STEPS_HEADING: &str = "## Last steps";
 
-/// The starts of the first lines of a prompt, of the agent's words, of the report of a task in the background and of a shell command.
-const ASKED: &str = "human: ";
-const SAID: &str = "agent: ";
-const REPORTED: &str = "report: ";
-const RAN: &str = "$ ";
+/// The start of the first line of a prompt.
+pub const ASKED: &str = "human: ";
+
+/// The start of the first line of the agent's words.
+pub const SAID: &str = "agent: ";
+
+/// The start of the first line of what a task in the background reported.
+pub const REPORTED: &str = "report: ";
+
+/// The start of the first line of a shell command.
+pub const RAN: &str = "$ ";
 
 /// The indents of the further lines of a step, and of the line with its outcome.
 const BELOW: &str = "    ";
