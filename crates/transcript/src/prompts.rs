@@ -98,11 +98,12 @@ pub fn task_report(record: &Value) -> Option<String> {
     }
     let summary = text.split_once("<summary>")?.1.split_once("</summary>")?.0;
     // What an agent answers may name its own tag.
-    let told = ["result", "event", "failures"].iter().find_map(|tag| {
+    let answer = ["result", "event", "failures"].iter().find_map(|tag| {
         let (_, rest) = text.split_once(&format!("<{tag}>"))?;
         Some(rest.rsplit_once(&format!("</{tag}>"))?.0)
     });
-    Some(format!("{summary}\n{}", told.unwrap_or_default().trim()))
+    let report = format!("{summary}\n{}", answer.unwrap_or_default());
+    Some(report.trim().to_owned())
 }
 
 /// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people

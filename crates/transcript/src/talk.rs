@@ -101,7 +101,7 @@ impl Talk {
         let at = at.and_then(|at| DateTime::parse_from_rfc3339(at).ok());
         let (at, content) = (at.map(|at| at.to_utc()), &record["message"]["content"]);
         if let Some(report) = task_report(&record) {
-            self.parts.push(Said::Given(report.trim().to_owned()));
+            self.parts.push(Said::Given(report));
             return;
         }
         match (record["type"].as_str(), record["subtype"].as_str()) {

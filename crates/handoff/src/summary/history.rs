@@ -148,7 +148,7 @@ impl Log {
             self.directory = Some(directory.to_owned());
         }
         if let Some(report) = prompts::task_report(record) {
-            let report = clipped(report.trim(), REPLY_CAP);
+            let report = clipped(&report, REPLY_CAP);
             self.add_entry(Kind::Reply, format!("A task in the background: {report}"));
             return;
         }
@@ -455,15 +455,15 @@ mod tests {
 
     #[test]
     fn what_the_agent_reads_in_mid_turn_is_in_it() {
-        let told = "<task-notification>\n<summary>Agent \"look\" finished</summary>\n<result>It is in a.rs.</result>\n</task-notification>";
+        let notice = "<task-notification>\n<summary>Agent \"look\" finished</summary>\n<result>It is in a.rs.</result>\n</task-notification>";
         let waited = |prompt: &str, by: &str| json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": prompt, "origin": {"kind": by}}});
-        let mut ended = says(told);
+        let mut ended = says(notice);
         ended["origin"] = json!({"kind": "task-notification"});
         let mut history = History::default();
         for record in [
             says("begin"),
             waited("and the docs", "human"),
-            waited(told, "task-notification"),
+            waited(notice, "task-notification"),
             ended,
         ] {
             history.push(format!("{record}\n").as_bytes());

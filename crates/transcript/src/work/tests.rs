@@ -649,24 +649,24 @@ fn the_steps_have_what_the_human_said_in_mid_turn_where_the_agent_reads_it() {
 
 #[test]
 fn the_steps_have_what_a_task_in_the_background_reported() {
-    let told = |summary: &str, rest: &str| {
+    let notice = |summary: &str, rest: &str| {
         format!(
             "<task-notification>\n<task-id>a</task-id>\n<summary>{summary}</summary>\n{rest}</task-notification>"
         )
     };
-    let agent = told(
+    let agent = notice(
         "Agent \"look\" finished",
         "<note>It may notify again.</note>\n<result>The lock is in src/lock.rs.\nSee take_lock, not <result>.</result>\n<usage>9</usage>",
     );
-    let shell = told("Background command \"tests\" failed with exit code 2", "");
+    let shell = notice("Background command \"tests\" failed with exit code 2", "");
     let report = work(&[
         json!({"type": "attachment", "attachment": {
             "type": "queued_command", "prompt": agent, "origin": {"kind": "task-notification"},
         }}),
         json!({"type": "user", "origin": {"kind": "task-notification"}, "message": {"content": shell}}),
-        json!({"type": "user", "message": {"content": told("Monitor event: \"log\"", "<event>503 again</event>\n")}}),
+        json!({"type": "user", "message": {"content": notice("Monitor event: \"log\"", "<event>503 again</event>\n")}}),
         // What a person typed is theirs.
-        json!({"type": "user", "origin": {"kind": "human"}, "message": {"content": told("Agent \"x\" finished", "")}}),
+        json!({"type": "user", "origin": {"kind": "human"}, "message": {"content": notice("Agent \"x\" finished", "")}}),
     ]);
     let detail = crate::steps::Detail::new(400, 0, 0);
     let mut said = std::collections::HashSet::new();
