@@ -12,6 +12,8 @@ pub struct Requests {
     pub first: Option<Said>,
     /// The latest prompt, if it is not the first.
     pub latest: Option<Said>,
+    /// True if a person has cleared the conversation since: with their next prompt another task begins.
+    pub is_cleared: bool,
 }
 
 impl Requests {
@@ -21,6 +23,9 @@ impl Requests {
         let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
         let first = words.first.as_ref().filter(asked);
         let prompt = words.latest.as_ref().filter(asked).or(first);
+        if self.is_cleared && prompt.is_some() {
+            *self = Self::default();
+        }
         if self.first.is_none() {
             self.first = words.carried_first.as_ref().or(first).cloned();
         }

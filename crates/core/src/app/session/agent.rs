@@ -134,6 +134,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                     let asks = model.draft.keeping.ask(*session, *session);
                     model.emit(asks);
                 }
+                StartSource::Clear => model.draft.requests.is_cleared = true,
                 _ => {}
             }
             summary::on(model, SummaryEvent::Closed);

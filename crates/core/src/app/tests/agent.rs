@@ -29,6 +29,57 @@ fn clearing_inside_the_client_is_followed() {
 }
 
 #[test]
+fn the_first_prompt_behind_a_clear_is_the_objective_and_the_one_before_is_kept() {
+    for (before, after) in [
+        ("Port the parser to Rust", "Write the release notes"),
+        ("移植解析器", "リリースノートを書く"),
+        ("Почини парсер", "Обнови README и примеры"),
+    ] {
+        let mut bench = Bench::new();
+        let ask = |bench: &mut Bench, number: u128, prompt: &str| {
+            bench.prompted(number, prompt);
+            bench.turn_ended(number);
+        };
+        let objective = |bench: &Bench| bench.model.draft.preserved.current_objective.clone();
+        ask(&mut bench, OLD, before);
+        ask(&mut bench, OLD, "and the tests for it");
+        bench.session_starts(9, StartSource::Clear);
+        // As long as nothing else is asked for, the work is what it was.
+        ask(&mut bench, 9, "continue");
+        assert_eq!(objective(&bench).expect("the old one").text, before);
+        ask(&mut bench, 9, after);
+        assert_eq!(objective(&bench).expect("the new one").text, after);
+        assert_eq!(bench.model.draft.requests.latest, None);
+        ask(&mut bench, 9, "with an example");
+        let handoff = &bench.model.draft.handoff.current().text;
+        assert!(
+            handoff.contains(&format!("Carry on with \"{after}\"")),
+            "{handoff}"
+        );
+        for said in [before, "and the tests for it", "with an example"] {
+            assert!(handoff.contains(said), "{said}: {handoff}");
+        }
+        assert_eq!(objective(&bench).expect("the new one").text, after);
+    }
+}
+
+#[test]
+fn a_clear_leaves_an_objective_that_was_stated() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "Port the parser");
+    bench.send(Event::Agent(AgentEvent::TurnEnded {
+        session: session(OLD),
+        last_message: Some("OBJECTIVE: a parser in Rust".to_owned()),
+        background: Background::default(),
+        transcript_path: None,
+    }));
+    bench.session_starts(9, StartSource::Clear);
+    bench.prompted(9, "Go on with the lexer");
+    let objective = bench.model.draft.preserved.current_objective.clone();
+    assert_eq!(objective.expect("one").text, "a parser in Rust");
+}
+
+#[test]
 fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
