@@ -14,6 +14,7 @@ use super::{
     out::{self, Failure, Outcome},
     sessions,
 };
+use crate::runtime::store_writer::find_carried;
 use pitstop_agent::claude::projects::directory_of;
 use pitstop_base::clean;
 use pitstop_core::{
@@ -31,6 +32,7 @@ use pitstop_handoff::{
 };
 use pitstop_store::{HistoryOf, Store, StoreError};
 use pitstop_transcript::{
+    SessionId,
     digest::Digest,
     human::HumanWords,
     tail::{Tail, TailError, read_pieces},
@@ -80,10 +82,19 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
         },
         None => last_check(&here)?,
     };
+    let session = report.session_id.as_deref();
+    let session = session.and_then(|session| session.parse().ok());
     // There is no transcript before the first prompt.
-    if let Some(transcript) = transcript_of(&here, report.session_id.as_deref()) {
-        let unfounded = unfounded_lines(&here, &report, &transcript)?;
-        found.unfounded = Some(unfounded);
+    if let Some((session, transcript)) =
+        session.and_then(|session| Some((session, transcript_of(&here, session)?)))
+    {
+        let cleared = cleared_sessions(&here, session);
+        let mut transcripts: Vec<_> = cleared
+            .into_iter()
+            .filter_map(|cleared| transcript_of(&here, cleared))
+            .collect();
+        transcripts.push(transcript);
+        found.unfounded = Some(unfounded_lines(&here, &report, &transcripts)?);
     }
     let text = out::render(args.json, || json!(found), || describe_check(&found));
     let printed = out::print(&text);
@@ -95,24 +106,37 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
     })
 }
 
-fn transcript_of(here: &Here, session: Option<&str>) -> Option<PathBuf> {
+fn transcript_of(here: &Here, session: SessionId) -> Option<PathBuf> {
     let places = sessions::places(Some(&here.paths));
-    sessions::transcript_of(&places, session?.parse().ok()?)
+    sessions::transcript_of(&places, session)
+}
+
+/// Returns the sessions that a person has cleared and from which this one carries on; none where the store cannot be read.
+fn cleared_sessions(here: &Here, session: SessionId) -> Vec<SessionId> {
+    let read = async |store: &Store| Ok(find_carried(store, session).await);
+    let found = here.read_store(read).ok().and_then(Result::ok).flatten();
+    found.map_or_else(Vec::new, |carried| carried.cleared_sessions)
 }
 
 /// The number of commits that are searched for those that a handoff names.
 const COMMITS: usize = 1_000;
 
-/// Returns the lines of a handoff whose claims are neither in the transcript nor in git, nor in the scratchpad.
+/// Returns the lines of a handoff whose claims are neither in the transcripts, of which the last is the session's own, nor in git,
+/// nor in the scratchpad.
 fn unfounded_lines(
     here: &Here,
     report: &HandoffReport,
-    transcript: &Path,
+    transcripts: &[PathBuf],
 ) -> Result<Vec<UnfoundedLine>, Failure> {
     let mut claims = Claims::of_handoff(&report.text);
-    read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))?;
+    for transcript in transcripts {
+        read_pieces(transcript, u64::MAX, 0, |piece| claims.push(piece))?;
+    }
     // In a work tree it has made commits that no other branch has.
-    let place = directory_of(transcript).filter(|place| place.is_dir());
+    let place = transcripts
+        .last()
+        .and_then(|transcript| directory_of(transcript));
+    let place = place.filter(|place| place.is_dir());
     let facts = git::facts(place.as_ref().unwrap_or(&here.directory), COMMITS, None);
     if let GitState::Facts(repository) = out::runtime()?.block_on(facts) {
         for commit in &repository.commits {
@@ -153,7 +177,10 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), Failure> {
         ));
     };
     let report = past_handoff(&past);
-    let Some(transcript) = transcript_of(here, report.session_id.as_deref()) else {
+    let session = report.session_id.as_deref();
+    let session = session.and_then(|session| session.parse().ok());
+    let transcript = session.and_then(|session| transcript_of(here, session));
+    let Some(transcript) = transcript else {
         let id = report.session_id.as_deref().unwrap_or("without an id");
         return Err(out::failed(
             format!("the transcript of the session {id} is not there"),

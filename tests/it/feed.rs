@@ -479,7 +479,13 @@ fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed()
     let cleared = session_of(&status);
     assert_ne!(cleared, "00000000-0000-4000-8000-000000000009");
     supervisor.prompt("and in winter?");
-    wait_for_handoff(&supervisor, "the second decision", has("count at dusk"));
+    let handoff = wait_for_handoff(&supervisor, "the second decision", has("count at dusk"));
+    let text = handoff["text"].as_str().unwrap();
+    assert!(
+        text.contains("## First request\n\n> and in winter?"),
+        "{text}"
+    );
+    assert_eq!(checked(&supervisor.launch).1["unfounded"], json!([]));
     assert_eq!(session_of(&supervisor.status()), cleared);
     supervisor.quit();
     let launch = supervisor.launch.clone();
@@ -860,6 +866,36 @@ fn checked(launch: &Launch) -> (Option<i32>, Value) {
         .unwrap();
     let json = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output.status.code(), json)
+}
+
+/// What was said before a `/clear` is carried on, and has its ground in the transcript of that conversation.
+#[test]
+fn a_handoff_claims_nothing_new_when_the_conversation_was_cleared() {
+    let decision = r"Noted.\nSIGNAL:\nDECISION: count at dawn | quieter\nTODO: 冬の数";
+    let launch = demo(&[decision]);
+    let supervisor = started(&launch);
+    supervisor.prompt("When do we count? Never at noon.");
+    let has = |what: &'static str| move |handoff: &Value| handoff.to_string().contains(what);
+    wait_for_handoff(&supervisor, "the decision", has("count at dawn"));
+    let before = session_of(&supervisor.status());
+    supervisor.prompt("/clear");
+    supervisor.wait_for_status(|status| session_of(status) != before, SOON);
+    supervisor.prompt("And in winter?");
+    let handoff = wait_for_handoff(&supervisor, "the prompt", has("And in winter?"));
+    let text = handoff["text"].as_str().unwrap();
+    for part in [
+        "count at dawn",
+        "When do we count? Never at noon.",
+        "冬の数",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(supervisor.run(&["save"]).status.success());
+    let founded = |(_, check): (Option<i32>, Value)| check["unfounded"].clone();
+    assert_eq!(founded(checked(&launch)), json!([]), "{text}");
+    supervisor.quit();
+    drop(supervisor);
+    assert_eq!(founded(checked(&launch)), json!([]), "{text}");
 }
 
 /// A template without the sections of the work loses it: the review says so, a key adds it, scripts get the same.

@@ -16,6 +16,7 @@ use pitstop_handoff::{
     scratchpad::versions::Versions,
 };
 use pitstop_transcript::{
+    SessionId,
     human::{HumanWords, Said},
     work::WorkAtHand,
 };
@@ -33,6 +34,9 @@ use super::{
     summaries::Summaries,
     todo::TodoList,
 };
+
+/// The most cleared sessions that are remembered.
+const CLEARED_KEPT: usize = 16;
 
 /// The facts that the handoff is made of, and the handoff.
 #[derive(Debug, Default)]
@@ -61,6 +65,8 @@ pub struct HandoffDraft {
     pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
+    /// The sessions that a person has cleared, oldest first: what they said in them is carried on.
+    pub(in crate::app) cleared_sessions: Vec<SessionId>,
     /// The work at hand, as the transcript shows it.
     pub work: WorkAtHand,
     /// The facts from the agent's signals in this run.
@@ -272,6 +278,14 @@ impl HandoffDraft {
             }
             _ => {}
         }
+    }
+
+    /// Takes in that a person has cleared the conversation of this session.
+    pub(in crate::app) fn conversation_cleared(&mut self, session: SessionId) {
+        self.requests.is_cleared = true;
+        let kept = &mut self.cleared_sessions;
+        kept.push(session);
+        kept.drain(..kept.len().saturating_sub(CLEARED_KEPT));
     }
 
     /// Forgets what belongs to the session before.

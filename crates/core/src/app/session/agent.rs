@@ -123,6 +123,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
         } else if moves {
             tracing::info!(from = %model.session.id, to = %session, ?source, "the agent changed its session");
             carried::keep(model, Keep::Now);
+            let before = model.session.id;
             model.session.change(*session, source);
             match source {
                 StartSource::Resume if model.session.agent.hooked => {
@@ -134,7 +135,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                     let asks = model.draft.keeping.ask(*session, *session);
                     model.emit(asks);
                 }
-                StartSource::Clear => model.draft.requests.is_cleared = true,
+                StartSource::Clear => model.draft.conversation_cleared(before),
                 _ => {}
             }
             summary::on(model, SummaryEvent::Closed);
