@@ -59,7 +59,7 @@ pub enum Action {
     Resume,
     /// End the new session and resume the one before the last reboot
     Undo,
-    /// Forget the preserved state (decisions, issues, items, tests), once you say yes; `undo` brings it back
+    /// Forget the preserved state (decisions, issues, items, tests, earlier prompts), once you say yes; `undo` brings it back
     ClearState,
     /// Detach all terminals; the session goes on
     Detach,
@@ -158,7 +158,9 @@ fn read_text(bytes: Vec<u8>) -> Result<String, String> {
 fn ask_to_forget() -> bool {
     let mut answer = String::new();
     if io::stdin().is_terminal() {
-        eprint!("Forget the decisions, issues, items and tests that are preserved here? [y/N] ");
+        eprint!(
+            "Forget the decisions, issues, items, tests and earlier prompts that are preserved here? [y/N] "
+        );
         let _ = io::stdin().read_line(&mut answer);
     }
     matches!(answer.trim(), "y" | "Y" | "yes")

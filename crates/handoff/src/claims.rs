@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use super::check::CLOSING_HEADING;
 use super::summary::evidence::{Claim, Sought, each_claim, plain_text};
 use pitstop_transcript::{
+    commands::{ShellMode, shell_mode},
     human::{
         FIRST_HEADING, LATEST_HEADING, OBJECTIVE_HEADING, PROMPTS_HEADING, as_listed, by_a_human,
         chosen_answers, parse_item,
@@ -156,6 +157,11 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
             said.look_in(&answer);
         }
         for text in by_a_human(&record) {
+            match shell_mode(text) {
+                Some(ShellMode::Ran(command)) => by_human.look_in(&format!("! {command}")),
+                Some(ShellMode::Printed(output)) => said.look_in(&output),
+                None => {}
+            }
             let own = prompts::of_human(text).unwrap_or(Cow::Borrowed(text));
             by_human.look_in(&own);
             // Pasted text may be between two lines.
@@ -459,6 +465,16 @@ mod tests {
             json!({ "type": "user", "toolUseResult": { "questions": [], "answers": { "Which base?": "SQLite" } }, "message": {
                 "content": [{ "type": "tool_result", "tool_use_id": "5", "content": "answered" }] } }),
             of("user", json!("Only one commit, please")),
+            of(
+                "user",
+                json!("<bash-input>git switch <topic> && make</bash-input>"),
+            ),
+            of(
+                "user",
+                json!(
+                    "<bash-stdout>Switched to &lt;topic&gt; &amp; made</bash-stdout><bash-stderr></bash-stderr>"
+                ),
+            ),
             of("user", json!("Now the tests, please")),
         ]
     }

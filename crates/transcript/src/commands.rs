@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     SessionId,
-    content::{Block, each_block, tool_output},
+    content::{Block, each_block, tool_output, without_notes},
     denial::{Denial, read_denial},
     record::{Splitter, parsed_records},
     waiting::Waiting,
@@ -286,13 +286,15 @@ impl State {
         self.log.push(known, cap_output(&output));
     }
 
-    /// Takes a text of the human: their own shell commands are recorded as text in tags of the client.
+    /// Takes a text of the human: it may be of the client's shell mode.
     fn take_typed(&mut self, text: &str, record: &Value) {
-        if let Some(line) = text_in_tag(text, "bash-input") {
-            self.typed = trimmed_command(line);
-        }
-        let Some(out) = text_in_tag(text, "bash-stdout") else {
-            return;
+        let output = match shell_mode(text) {
+            Some(ShellMode::Ran(command)) => {
+                self.typed = trimmed_command(command);
+                return;
+            }
+            Some(ShellMode::Printed(output)) => output,
+            None => return,
         };
         let known = CommandRecord {
             session: record["sessionId"].as_str().and_then(|id| id.parse().ok()),
@@ -300,9 +302,32 @@ impl State {
             at: record_time(record),
             ..CommandRecord::default()
         };
-        let output = join_streams(out, text_in_tag(text, "bash-stderr").unwrap_or_default());
         self.log.push(known, cap_output(&output));
     }
+}
+
+/// A text by which the client records its shell mode, in which a person runs commands with `!` in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShellMode<'a> {
+    /// The command that was run.
+    Ran(&'a str),
+    /// What it printed.
+    Printed(String),
+}
+
+/// Reads a text of the human as one of the client's shell mode; none if it is another. The client escapes the output and not the
+/// command (measured with 2.1.332).
+pub fn shell_mode(text: &str) -> Option<ShellMode<'_>> {
+    let text = text.trim();
+    if let Some(command) = text.strip_prefix("<bash-input>") {
+        let command = command.strip_suffix("</bash-input>").unwrap_or(command);
+        return Some(ShellMode::Ran(command.trim()));
+    }
+    let out = text_in_tag(text, "bash-stdout").filter(|_| text.starts_with("<bash-stdout>"))?;
+    let err = text_in_tag(text, "bash-stderr").unwrap_or_default();
+    let output = join_streams(&without_notes(out), err);
+    let unescaped = output.replace("&lt;", "<").replace("&gt;", ">");
+    Some(ShellMode::Printed(unescaped.replace("&amp;", "&")))
 }
 
 /// Reports whether a tool of this name runs shell commands.
@@ -506,6 +531,30 @@ mod tests {
         ]);
         assert_eq!(found[0].0.command.as_deref(), Some("make"));
         assert_eq!(found[0].1, "ok\nwarn");
+    }
+
+    #[test]
+    fn the_shell_mode_is_read_as_the_client_records_it() {
+        let printed = |text: &str| Some(ShellMode::Printed(text.to_owned()));
+        for (text, line) in [
+            (
+                "<bash-input>echo \"<a> & </bash-input>\" | wc</bash-input>",
+                Some(ShellMode::Ran("echo \"<a> & </bash-input>\" | wc")),
+            ),
+            (
+                "<bash-stdout>&lt;a&gt; &amp; &amp;lt;\n</bash-stdout><bash-stderr>größe</bash-stderr>",
+                printed("<a> & &lt;\ngröße"),
+            ),
+            (
+                "<bash-stdout>(Bash completed with no output)</bash-stdout><bash-stderr></bash-stderr>",
+                printed(""),
+            ),
+            ("see <bash-input>ls</bash-input>", None),
+            ("<bash-stdout>not closed", None),
+            ("<bash-stderr>x</bash-stderr>", None),
+        ] {
+            assert_eq!(shell_mode(text), line, "{text}");
+        }
     }
 
     #[test]

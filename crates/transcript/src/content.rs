@@ -57,7 +57,7 @@ pub fn tool_output(result: &Value) -> String {
     own.unwrap_or(output)
 }
 
-fn without_notes(output: &str) -> Cow<'_, str> {
+pub(super) fn without_notes(output: &str) -> Cow<'_, str> {
     static NOTE: LazyLock<Regex> = LazyLock::new(|| {
         // Each alternative begins with a text that can be searched for: one that does not makes all of them slow.
         let notes = [

@@ -90,7 +90,8 @@ pub(super) const STOPPED: &str = "[Request interrupted by user";
 impl User<'_> {
     /// Returns the prompt, if this record is one that a human or a host gave on the main chain.
     ///
-    /// Slash commands and shell escapes are recorded as text in tags of the client's own; they start no turn.
+    /// Slash commands and commands of the shell mode are recorded as text in tags of the client's own. They are no prompts, although
+    /// the agent answers what a command of the shell mode printed.
     pub fn prompt(&self) -> Option<Cow<'_, str>> {
         const OWN_TAGS: &str =
             "<command-name>|<command-message>|<local-command-|<bash-input>|<bash-stdout>";

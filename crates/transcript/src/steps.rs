@@ -1,8 +1,11 @@
-//! The last steps of a session: the human's prompts, the agent's words, each call of a tool with its whole arguments and its outcome,
+//! The last steps of a session: the human's prompts and their own commands, the agent's words, each call of a tool with its whole arguments and its outcome,
 //! and what tasks in the background reported. A session that was cut in the middle of a turn is continued behind the last of them.
 //!
 //! ```text
 //! human: Port the parser.
+//! human: ! git switch main
+//!   printed:
+//!     Switched to branch 'main'
 //! agent: I run its tests first.
 //! $ cargo test --lib -- parser 2>&1 | tail -20
 //!   failed:
@@ -35,6 +38,9 @@ pub const STEPS_HEADING: &str = "## Last steps";
 
 /// The start of the first line of a prompt.
 pub const ASKED: &str = "human: ";
+
+/// The start of the first line of a command that the human ran in the client's shell mode.
+const RAN_BY_HUMAN: &str = "human: ! ";
 
 /// The start of the first line of the agent's words.
 pub const SAID: &str = "agent: ";
@@ -322,6 +328,25 @@ impl Steps {
     pub fn note_prompt(&mut self, text: &str) {
         let line = text.lines().next().unwrap_or_default();
         self.push("", words_step(ASKED, line));
+    }
+
+    /// Notes a command that the human ran in the client's shell mode.
+    pub fn note_own_command(&mut self, command: &str) {
+        self.push("", words_step(RAN_BY_HUMAN, command));
+    }
+
+    /// Notes what the human's last command printed.
+    pub fn end_own_command(&mut self, output: &str) {
+        let last = self.steps.back_mut().map(|(_, step)| step);
+        let open =
+            |step: &&mut Step| step.outcome == Outcome::Said && step.head.starts_with(RAN_BY_HUMAN);
+        let Some(step) = last.filter(open) else {
+            return;
+        };
+        step.outcome = Outcome::Worked;
+        step.output = both_ends(&lines_of(output).collect::<Vec<_>>(), OUTPUT_CAP);
+        self.bytes += step.output.iter().map(String::len).sum::<usize>();
+        self.forget_oldest();
     }
 
     /// Notes the words of the agent.

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 
 use super::{
+    commands::{ShellMode, shell_mode},
     content::{Block, each_block, tool_output},
     human::by_a_human,
     prompts::{of_human, task_report},
@@ -139,12 +140,18 @@ impl Talk {
         if text.trim().is_empty() {
             return;
         }
-        self.parts.push(match of_human(text) {
-            Some(own) => Said::Prompt {
-                text: own.trim().to_owned(),
-                at,
+        let prompt = |text: &str| Said::Prompt {
+            text: text.trim().to_owned(),
+            at,
+        };
+        self.parts.push(match (shell_mode(text), of_human(text)) {
+            (Some(ShellMode::Ran(command)), _) => prompt(&format!("! {command}")),
+            (Some(ShellMode::Printed(output)), _) => Said::Output {
+                text: first_lines(&output, OUTPUT_LINES),
+                failed: false,
             },
-            None => Said::Given(text.trim().to_owned()),
+            (None, Some(own)) => prompt(&own),
+            (None, None) => Said::Given(text.trim().to_owned()),
         });
     }
 
@@ -218,6 +225,10 @@ mod tests {
             json!({"type": "user", "isMeta": true, "message": {"content": "a caveat"}}),
             json!({"type": "assistant", "isSidechain": true, "message": {"content": "a subagent"}}),
             waited("and the docs", "human"),
+            user(json!("<bash-input>ls</bash-input>")),
+            user(json!(
+                "<bash-stdout>a &amp; b</bash-stdout><bash-stderr></bash-stderr>"
+            )),
             waited(
                 "<task-notification>\n<summary>Agent \"look\" finished</summary>\n<result>In a.rs.</result>",
                 "task-notification",
@@ -247,6 +258,11 @@ mod tests {
             Said::Output { text, failed: true },
             Said::Compacted,
             Said::Prompt { text: waited, .. },
+            Said::Prompt { text: ran, .. },
+            Said::Output {
+                text: printed,
+                failed: false,
+            },
             Said::Given(report),
             Said::Given(handoff),
         ] = rest
@@ -258,6 +274,7 @@ mod tests {
             (waited.as_str(), report.as_str()),
             ("and the docs", "Agent \"look\" finished\nIn a.rs.")
         );
+        assert_eq!((ran.as_str(), printed.as_str()), ("! ls", "a & b"));
         assert!(handoff.starts_with("pitstop handoff"));
         assert_eq!(
             Talk::read(dir.path().join("none")).unwrap(),

@@ -22,6 +22,7 @@ use std::{
 use serde_json::Value;
 
 use super::{
+    commands::{ShellMode, shell_mode},
     content::{Block, each_block, tool_output},
     denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, AND, Fact, each_fact, plain_command},
@@ -266,6 +267,10 @@ impl Work {
             self.carry_over(text);
             return;
         }
+        if let Some(line) = shell_mode(text).filter(|_| !by_the_model) {
+            self.take_shell_mode(&line);
+            return;
+        }
         let own = if by_the_model {
             Some(Cow::Borrowed(text))
         } else {
@@ -300,6 +305,24 @@ impl Work {
             }
         } else {
             self.steps.note_prompt(text);
+        }
+    }
+
+    /// Takes a command that the human ran beside the agent, or what it printed.
+    fn take_shell_mode(&mut self, line: &ShellMode<'_>) {
+        self.blocks += 1;
+        match line {
+            ShellMode::Ran(command) => {
+                let command = redact::redact(command);
+                self.note_mentions(&command, worth::ASKED, None);
+                self.steps.note_own_command(&command);
+            }
+            ShellMode::Printed(output) => {
+                let output = redact::redact(output);
+                self.note_mentions(&output, worth::PRINTED, None);
+                let output = self.places.without_directory(&output);
+                self.steps.end_own_command(&output);
+            }
         }
     }
 

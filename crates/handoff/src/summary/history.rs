@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::make_harmless;
 use pitstop_transcript::{
+    commands::{ShellMode, shell_mode},
     content::{Block, each_block, joined_text, tool_output},
     denial::{Denial, read_denial},
     human::by_a_human,
@@ -244,6 +245,17 @@ impl Log {
         if text.is_empty() || self.own.iter().any(|own| own == text) {
             return;
         }
+        match shell_mode(text) {
+            Some(ShellMode::Ran(command)) => {
+                let command = clipped_line(command, CALL_CAP);
+                return self.add_entry(Kind::Call, format!("The user ran: {command}"));
+            }
+            Some(ShellMode::Printed(output)) => {
+                let output = clipped_line(&output, ERROR_CAP);
+                return self.add_entry(Kind::Call, format!("  printed: {output}"));
+            }
+            None => {}
+        }
         let own = if prompts::is_handoff(text) {
             Some(text.into())
         } else {
@@ -411,14 +423,16 @@ mod tests {
                 {"content": "parse", "status": "completed"}, {"content": "store", "status": "in_progress"},
                 {"content": "ship", "status": "pending"}]}),
             ),
+            says("<bash-input>make  lint</bash-input>"),
+            says("<bash-stdout>3 &lt; 4\nok</bash-stdout><bash-stderr></bash-stderr>"),
             says("now the store"),
         ]);
         assert_eq!(
             history.to_text(),
             "User: build the parser\n\nAssistant: I look first.\nRead: src/a.rs\n\
              Edit: src/a.rs, 2 lines become 3: c d e\nBash: cargo test --lib\n  \
-             failed: Exit code 101 error[E0308]: mismatched\nBash: git push\n  refused by the user: later\nTodoWrite: [x] parse; [>] store; [ ] ship\n\n\
-             User: now the store\n"
+             failed: Exit code 101 error[E0308]: mismatched\nBash: git push\n  refused by the user: later\nTodoWrite: [x] parse; [>] store; [ ] ship\n\
+             The user ran: make lint\n  printed: 3 < 4 ok\n\nUser: now the store\n"
         );
     }
 

@@ -684,6 +684,47 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
 }
 
 #[test]
+fn the_steps_have_what_the_human_ran_beside_the_agent() {
+    let user = |text: &str| json!({"type": "user", "cwd": "/p", "message": {"content": text}});
+    let report = work(&[
+        user("<bash-input>git switch größe &&\n  make <x></bash-input>"),
+        user(
+            "<bash-stdout></bash-stdout><bash-stderr>/p/src/a.c:3: &lt;x&gt; is no name\n</bash-stderr>",
+        ),
+        said("I see."),
+        user("<bash-input>true</bash-input>"),
+        user(
+            "<bash-stdout>(Bash completed with no output)</bash-stdout><bash-stderr></bash-stderr>",
+        ),
+        // Its output is no longer the last text of the shell mode.
+        user("<bash-stdout>late</bash-stdout><bash-stderr></bash-stderr>"),
+        user("<bash-input>export TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz</bash-input>"),
+    ]);
+    let detail = crate::steps::Detail::new(400, 400, 400);
+    let mut said = std::collections::HashSet::new();
+    let shown: String = (report.steps.iter())
+        .map(|step| step.show(&detail, &mut said))
+        .collect();
+    let expected = "human: ! git switch größe &&\n      make <x>\n  printed:\n    src/a.c:3: <x> is no name\n\
+                    agent: I see.\nhuman: ! true\nhuman: ! export TOKEN=";
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(
+        !shown.contains("late") && !shown.contains("ghp_0"),
+        "{shown}"
+    );
+    assert_eq!(report.files[0].path, "src/a.c");
+    // The next session reads them back.
+    let mut next = Work::default();
+    next.take_record(&user(&format!(
+        "pitstop handoff · r · iteration 1 · 0\n\n## Last steps\n\n```\n{shown}```\n"
+    )));
+    let read: String = (next.report().steps.iter())
+        .map(|step| step.show(&detail, &mut std::collections::HashSet::new()))
+        .collect();
+    assert_eq!(read, shown);
+}
+
+#[test]
 fn a_file_that_a_tool_has_used_is_no_other_one_of_its_name() {
     for (first, second) in [
         ("src/main.rs", "main.rs"),

@@ -29,8 +29,8 @@ pub(super) fn of(model: &Model, order: &Control) -> String {
             "this session ends and the one before the last reboot is resumed".to_owned()
         }
         Control::ClearState => {
-            "forgotten; the scratchpad, git and your prompts stay. `pitstop ctl undo` brings it back; behind a reboot \
-             `pitstop restore --tag clear-state` does"
+            "forgotten; the scratchpad, git, and your first and latest prompt stay. `pitstop ctl undo` brings it back; \
+             behind a reboot `pitstop restore --tag clear-state` does"
                 .to_owned()
         }
         Control::Detach => "all terminals are detached; the session goes on".to_owned(),
