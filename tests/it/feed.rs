@@ -494,6 +494,36 @@ fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed()
     assert_eq!(supervisor.history()["iterations"][0]["cause"], "resume");
 }
 
+/// The client gives a command that a person stops the stamp and the text of one that they refuse.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_command_that_is_stopped_in_the_real_client_was_not_refused() {
+    let waits = call(
+        "Bash",
+        json!({"command": "echo began >begun; tail -f /dev/null"}),
+    );
+    let launch = live([waits]).agent_args(["--allowedTools", "Bash"]);
+    let begun = launch.project().join("begun");
+    let supervisor = started(&launch);
+    supervisor.prompt("Migrate the base");
+    poll::until(
+        SOON,
+        || begun.exists().then_some(()),
+        || supervisor.screen(),
+    );
+    supervisor.keys(["\u{1b}"]);
+    let ended = |handoff: &Value| {
+        handoff["text"]
+            .to_string()
+            .contains("  stopped by the human")
+    };
+    let handoff = wait_for_handoff(&supervisor, "the command was stopped", ended);
+    assert!(
+        !handoff["text"].to_string().contains("refused"),
+        "{handoff:#}"
+    );
+}
+
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn without_hooks_what_a_subagent_of_the_real_client_does_is_known() {

@@ -24,6 +24,12 @@ const ANSWERS: [&str; 2] = ["Answer:", "User notes:"];
 const UNWANTED: &str = "The user doesn't want to proceed with this tool use";
 const WAS_RUNNING: &str = "this call was stopped while running";
 
+/// The client's stamp on the result of a call that the human refused, or stopped.
+const REFUSED: &str = "user-rejected";
+
+/// The oldest client that is known to say of a refused call that it had not run (measured with 2.1.331 and 2.1.332).
+const SAYS_BEFORE_RUN: [u32; 3] = [2, 1, 331];
+
 /// The text that pitstop's own hook gives the client when a person refuses a call from another device: the client takes it for a
 /// rule.
 pub const REFUSED_ELSEWHERE: &str = "The user denied this from another device.";
@@ -91,9 +97,10 @@ pub fn read_denial<'a>(
     let is_unwanted = text.starts_with(UNWANTED) && text.contains(WAS_RUNNING);
     let denial = match (stamp, known) {
         _ if is_unwanted => Denial::Stopped,
+        (Some(REFUSED), _) if was_stopped(record) => Denial::Stopped,
         (_, Some(Denial::Cut)) => Denial::Cut,
         _ if text == REFUSED_ELSEWHERE => Denial::Refused(""),
-        (Some("user-rejected"), _) => Denial::Refused(""),
+        (Some(REFUSED), _) => Denial::Refused(""),
         (Some("interrupted"), _) => Denial::Stopped,
         (Some("cancelled"), _) => Denial::Skipped,
         (Some(_), _) => Denial::Blocked(""),
@@ -106,6 +113,21 @@ pub fn read_denial<'a>(
         Denial::Blocked(_) => Denial::Blocked(text),
         other => other,
     })
+}
+
+/// Reports whether a call with the stamp of a refusal was stopped while it ran. The client has one stamp and one text for both, and
+/// says of a refused one that it had not run, or how it was decided.
+fn was_stopped(record: &Value) -> bool {
+    let version = record["version"].as_str().unwrap_or_default();
+    let version: Vec<u32> = version
+        .split('.')
+        .map_while(|part| part.parse().ok())
+        .collect();
+    let says_so = version.as_slice() >= SAYS_BEFORE_RUN.as_slice();
+    let is_refused = record["toolDenialBeforeRun"] == true
+        || record["permissionDecision"]["decision"] == "reject"
+        || record["userFeedback"].is_string();
+    says_so && !is_refused
 }
 
 /// Returns the words that a person typed when they refused a call.

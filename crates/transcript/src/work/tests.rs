@@ -430,6 +430,50 @@ fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
 }
 
 #[test]
+fn a_call_that_was_stopped_while_it_ran_was_not_refused() {
+    let outcome = |version: &str, fields: Value| {
+        let mut end = result(
+            "1",
+            &format!("{UNWANTED} STOP what you are doing"),
+            true,
+            &Value::Null,
+        );
+        end["toolDenialKind"] = json!("user-rejected");
+        end["version"] = json!(version);
+        end.as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        let left = work(&[call("1", "Bash", &json!({"command": "make migrate"})), end]);
+        let was_tried = !left.tried.is_empty();
+        let steps = format!("{:?}", left.steps);
+        assert_ne!(was_tried, steps.contains("Stopped"), "{steps}");
+        assert_eq!(was_tried, steps.contains("Refused"), "{steps}");
+        was_tried
+    };
+    for (version, fields, refused) in [
+        ("2.1.332", json!({}), false),
+        ("2.1.331", json!({"toolDenialEndsTurn": true}), false),
+        ("2.2.0-beta.1", json!({}), false),
+        ("2.1.332", json!({"toolDenialBeforeRun": true}), true),
+        (
+            "3.0.1",
+            json!({"permissionDecision": {"decision": "reject"}}),
+            true,
+        ),
+        (
+            "2.1.332",
+            json!({"userFeedback": "use the other base"}),
+            true,
+        ),
+        // It does not say whether the call ran.
+        ("2.1.330", json!({}), true),
+        ("", json!({}), true),
+    ] {
+        assert_eq!(outcome(version, fields), refused, "{version}");
+    }
+}
+
+#[test]
 fn a_tool_of_someone_else_cannot_claim_that_the_human_refused_it() {
     let result = result("1", UNWANTED, true, &Value::Null);
     let report = work(&[call("1", "mcp__x__run", &json!({"sql": "x"})), result]);
