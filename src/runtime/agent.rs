@@ -15,11 +15,12 @@ use pitstop_agent::{
     bridge::{self, ToolsBy},
     claude::{self, projects::directory_of},
 };
+use pitstop_base::clean::chain;
 use pitstop_core::{app::effect::StartAgent, lineage::IterationId};
 use pitstop_demo as demo;
 use pitstop_store::{FilesError, PrivateDir, run_dir::RunDir};
 use pitstop_terminal::pane::PaneSpec;
-use pitstop_transcript::{SessionId, tail::holds_conversation};
+use pitstop_transcript::{SessionId, ending::last_permission_mode, tail::holds_conversation};
 
 use super::{client_settings::ClientSettings, daemon::wait_until};
 
@@ -115,10 +116,7 @@ impl AgentPlan {
                 Some(prompt) if start.resume && way == Start::Fresh => Some(prompt.clone()),
                 _ => start.prompt.clone(),
             },
-            user_args: match &place {
-                Some(_) => claude::arguments_elsewhere(&self.user_args, &self.project),
-                None => self.user_args.clone(),
-            },
+            user_args: self.arguments(start.after, place.is_some()),
             settings_file,
             mods,
             mcp_config,
@@ -138,6 +136,29 @@ impl AgentPlan {
             env: agent::child_env(std::env::vars_os(), &env),
             cwd: place.unwrap_or_else(|| self.project.clone()),
         })
+    }
+
+    /// Returns the user's arguments for a session that takes over from the one `after`, if there is one; `elsewhere` is true if it
+    /// begins in another directory than the first.
+    fn arguments(&self, after: Option<SessionId>, elsewhere: bool) -> Vec<String> {
+        let args = if elsewhere {
+            claude::arguments_elsewhere(&self.user_args, &self.project)
+        } else {
+            self.user_args.clone()
+        };
+        let before = after.filter(|_| self.kind == AgentKind::Claude);
+        let before = before.and_then(|session| self.transcript_of(session));
+        match before.map_or(Ok(None), last_permission_mode) {
+            Ok(Some(mode)) => claude::arguments_in_mode(&args, &mode),
+            Ok(None) => args,
+            Err(error) => {
+                tracing::warn!(
+                    error = chain(&error),
+                    "the session begins in the mode of the first one"
+                );
+                args
+            }
+        }
     }
 
     /// Reports whether an agent can be started in this directory; if not, it is started in the project.

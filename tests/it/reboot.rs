@@ -273,6 +273,21 @@ fn a_reboot_of_the_real_client_hands_over_what_was_shown() {
     eprintln!("from the approval to the proof: {took:?}; the client's own start: {own:?}");
 }
 
+/// The mode that a person chose behind the last turn, which no hook has reported, is the one of the next session.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
+    let supervisor = started(&live());
+    for mode in ["accept edits on", "plan mode on"] {
+        // The next one in the client's order.
+        supervisor.keys(["\u{1b}[Z"]);
+        supervisor.terminal.wait_for_text(mode, SOON);
+        reboot(&supervisor);
+        supervisor.wait_for_state("idle", SOON);
+        supervisor.terminal.wait_for_text(mode, SOON);
+    }
+}
+
 /// How long the client itself takes from its start to `UserPromptSubmit`, without us.
 fn plain_start(launch: &Launch) -> Duration {
     let home = launch.the_home();

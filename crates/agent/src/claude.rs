@@ -405,6 +405,28 @@ pub fn arguments_elsewhere(args: &[String], project: &Path) -> Vec<String> {
     words
 }
 
+/// The modes that a person can choose in the client, as its `--permission-mode` takes them; hooks and transcripts call `manual` by its
+/// older name `default`.
+const MODES: [&str; 4] = ["acceptEdits", "auto", "manual", "plan"];
+
+/// Returns the user's arguments for a session that begins in the permission mode in which the one before it was left. The mode
+/// that asks for nothing is never added to them: who has allowed it has said so in them, or in the settings.
+pub fn arguments_in_mode(args: &[String], mode: &str) -> Vec<String> {
+    const SKIPS: &str = "--dangerously-skip-permissions";
+    const MODE: &str = "--permission-mode";
+    let mode = if mode == "default" { "manual" } else { mode };
+    if !MODES.contains(&mode) {
+        return args.to_vec();
+    }
+    let arguments = Arguments(args);
+    let mut words = vec![MODE.to_owned(), mode.to_owned()];
+    if arguments.has(&[SKIPS]) {
+        words.push("--allow-dangerously-skip-permissions".to_owned());
+    }
+    words.extend(arguments.without(|name| matches!(name, SKIPS | MODE)));
+    words
+}
+
 /// Returns the user's own `--settings`, to be merged by [`settings()`].
 pub fn user_settings(args: &[String]) -> Option<Given> {
     let value = Arguments(args).last("--settings")?;

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use memchr::memmem;
+use serde_json::Value;
 
 use super::{
     human::by_a_human,
@@ -97,9 +98,32 @@ impl Ending {
     }
 }
 
+/// Returns the permission mode in which the session of this transcript was left, as far as it is near the end: the client writes it
+/// with each prompt and when it ends, and reports it in no hook then.
+pub fn last_permission_mode(path: impl Into<PathBuf>) -> Result<Option<String>, TailError> {
+    let mut mode = None;
+    let mut lines = Splitter::default();
+    let mut take = |line: &[u8]| {
+        if memmem::find(line, b"\"permission-mode\"").is_none() {
+            return;
+        }
+        let records = record::parsed_records(line);
+        let of_mode = |one: &&Value| one["type"] == "permission-mode";
+        if let Some(record) = records.iter().rfind(of_mode) {
+            mode = record["permissionMode"].as_str().map(str::to_owned);
+        }
+    };
+    read_pieces(path, 0, END, |piece| {
+        lines.push(piece, &mut take);
+        true
+    })?;
+    take(lines.pending());
+    Ok(mode)
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
@@ -158,5 +182,34 @@ mod tests {
         report["queueTranscriptOnly"] = json!(true);
         assert!(!cut(&[report]).is_in_turn);
         assert_eq!(ending(&[]), Ending::default());
+    }
+
+    #[test]
+    fn a_session_was_left_in_the_mode_that_its_last_record_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.jsonl");
+        let is =
+            |mode: &str| json!({"type": "permission-mode", "permissionMode": mode}).to_string();
+        let said = user("the record \"permission-mode\" is not said").to_string();
+        for (lines, mode) in [
+            (
+                vec![is("default"), said.clone(), is("acceptEdits")],
+                Some("acceptEdits"),
+            ),
+            (
+                vec![
+                    is("plan"),
+                    said.clone(),
+                    "{\"type\":\"permission-mode".to_owned(),
+                ],
+                Some("plan"),
+            ),
+            (vec![said], None),
+        ] {
+            std::fs::write(&path, lines.join("\n")).unwrap();
+            assert_eq!(last_permission_mode(&path).unwrap().as_deref(), mode);
+        }
+        let none = last_permission_mode(dir.path().join("none")).unwrap();
+        assert_eq!(none, None);
     }
 }

@@ -212,6 +212,52 @@ fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
 }
 
 #[test]
+fn a_session_begins_in_the_mode_in_which_the_one_before_was_left() {
+    for (given, mode, args) in [
+        (
+            "--model opus",
+            "acceptEdits",
+            "--permission-mode acceptEdits --model opus",
+        ),
+        (
+            "--permission-mode acceptEdits -c",
+            "default",
+            "--permission-mode manual -c",
+        ),
+        ("--permission-mode=plan", "auto", "--permission-mode auto"),
+        (
+            "--allowedTools Edit Bash",
+            "plan",
+            "--permission-mode plan --allowedTools Edit Bash",
+        ),
+        (
+            "--dangerously-skip-permissions --verbose",
+            "manual",
+            "--permission-mode manual --allow-dangerously-skip-permissions --verbose",
+        ),
+        ("--model opus", "bypassPermissions", "--model opus"),
+        (
+            "--permission-mode bypassPermissions",
+            "bypassPermissions",
+            "--permission-mode bypassPermissions",
+        ),
+        (
+            "--permission-mode plan",
+            "--dangerously-skip-permissions",
+            "--permission-mode plan",
+        ),
+        (
+            "--permission-mode dontAsk",
+            "dontAsk",
+            "--permission-mode dontAsk",
+        ),
+    ] {
+        let given: Vec<_> = given.split(' ').map(str::to_owned).collect();
+        assert_eq!(arguments_in_mode(&given, mode).join(" "), args, "{mode}");
+    }
+}
+
+#[test]
 fn no_piece_of_a_text_ends_in_the_mention_of_a_file() {
     for (text, whole) in [
         ("one\ntwo\nlook into @notes\nfour\nfive", 2),

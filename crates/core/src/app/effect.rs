@@ -299,6 +299,8 @@ pub struct StartAgent {
     pub session: SessionId,
     /// True if the session exists already.
     pub resume: bool,
+    /// The session that a new one takes over from.
+    pub after: Option<SessionId>,
     /// The first prompt, given at the start.
     pub prompt: Option<String>,
     /// The first prompt instead, if the session that was to be resumed has nothing on disk and begins again.

@@ -50,6 +50,8 @@ pub(super) fn start(model: &mut Model, new: NewProcess) {
         model.session.spending.copy_session(from, session);
     }
     let iteration = model.session.iteration();
+    let before = new.parent.and_then(|parent| model.lineage.get(parent));
+    let before = before.and_then(|before| before.session_id);
     let again = restart_prompt(model).filter(|_| new.cause == Some(Cause::AgentExit));
     let prompt_if_new = again.is_some().then(|| model.draft.handoff.current());
     let prompt_if_new = prompt_if_new.map(|handoff| handoff.text.clone());
@@ -59,6 +61,7 @@ pub(super) fn start(model: &mut Model, new: NewProcess) {
         iteration,
         session,
         resume: new.resume,
+        after: before.filter(|_| !new.resume),
         prompt_if_new,
         prompt,
         first: iteration == IterationId::FIRST,

@@ -27,6 +27,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
         iteration: bench.model.session.iteration(),
         session: session(NEW),
         resume: false,
+        after: Some(session(OLD)),
         prompt: Some(shown.clone()),
         first: false,
     };
