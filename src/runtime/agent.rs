@@ -116,7 +116,7 @@ impl AgentPlan {
                 Some(prompt) if start.resume && way == Start::Fresh => Some(prompt.clone()),
                 _ => start.prompt.clone(),
             },
-            user_args: self.arguments(start.after, place.is_some()),
+            user_args: self.arguments(start, place.is_some()),
             settings_file,
             mods,
             mcp_config,
@@ -138,15 +138,18 @@ impl AgentPlan {
         })
     }
 
-    /// Returns the user's arguments for a session that takes over from the one `after`, if there is one; `elsewhere` is true if it
-    /// begins in another directory than the first.
-    fn arguments(&self, after: Option<SessionId>, elsewhere: bool) -> Vec<String> {
-        let args = if elsewhere {
+    /// Returns the user's arguments for this start, with what a person has chosen in the client since the first; `elsewhere` is true
+    /// if it begins in another directory.
+    fn arguments(&self, start: &StartAgent, elsewhere: bool) -> Vec<String> {
+        let mut args = if elsewhere {
             claude::arguments_elsewhere(&self.user_args, &self.project)
         } else {
             self.user_args.clone()
         };
-        let before = after.filter(|_| self.kind == AgentKind::Claude);
+        if let Some(model) = &start.model {
+            args = claude::arguments_with_model(&args, model);
+        }
+        let before = start.after.filter(|_| self.kind == AgentKind::Claude);
         let before = before.and_then(|session| self.transcript_of(session));
         match before.map_or(Ok(None), last_permission_mode) {
             Ok(Some(mode)) => claude::arguments_in_mode(&args, &mode),

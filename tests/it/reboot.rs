@@ -288,6 +288,21 @@ fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
     }
 }
 
+/// A model that a person chooses in the client is the one of the next session, whatever the first one was started with.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_fresh_session_of_the_real_client_has_the_model_that_was_chosen() {
+    let supervisor = started(&live());
+    supervisor.prompt("/model claude-haiku-4-5");
+    supervisor.terminal.wait_for_text("Switch model?", SOON);
+    supervisor.keys(["\r"]);
+    supervisor.terminal.wait_for_text("Set model to", SOON);
+    reboot(&supervisor);
+    supervisor
+        .terminal
+        .wait_for_text("iteration 2 · Haiku 4.5", SOON);
+}
+
 /// How long the client itself takes from its start to `UserPromptSubmit`, without us.
 fn plain_start(launch: &Launch) -> Duration {
     let home = launch.the_home();

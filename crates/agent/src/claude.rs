@@ -427,6 +427,14 @@ pub fn arguments_in_mode(args: &[String], mode: &str) -> Vec<String> {
     words
 }
 
+/// Returns the user's arguments with another model.
+pub fn arguments_with_model(args: &[String], model: &str) -> Vec<String> {
+    const MODEL: &str = "--model";
+    let mut words = vec![MODEL.to_owned(), model.to_owned()];
+    words.extend(Arguments(args).without(|name| name == MODEL));
+    words
+}
+
 /// Returns the user's own `--settings`, to be merged by [`settings()`].
 pub fn user_settings(args: &[String]) -> Option<Given> {
     let value = Arguments(args).last("--settings")?;

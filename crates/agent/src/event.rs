@@ -98,6 +98,13 @@ pub enum AgentEvent {
         /// True if pitstop has ordered it.
         ordered: bool,
     },
+    /// The client has another model.
+    ModelSwitched {
+        /// The session.
+        session: SessionId,
+        /// The model that a person has chosen, as the client's `--model` takes it; none where the client has switched by itself.
+        chosen: Option<String>,
+    },
     /// Compaction is over.
     Compacted {
         /// The session.
@@ -143,6 +150,7 @@ impl AgentEvent {
             | Self::DialogOpened { session, .. }
             | Self::Notified { session, .. }
             | Self::Compacting { session, .. }
+            | Self::ModelSwitched { session, .. }
             | Self::Compacted { session }
             | Self::SessionEnded { session, .. }
             | Self::SubagentStarted { session }

@@ -127,6 +127,10 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
                 .text("custom_instructions", SHORT)
                 .is_some_and(|text| text.starts_with(ORDERED)),
         },
+        "PostModelSwitch" => AgentEvent::ModelSwitched {
+            session,
+            chosen: chosen_model(at),
+        },
         "PostCompact" => AgentEvent::Compacted { session },
         "SessionEnd" => AgentEvent::SessionEnded {
             session,
@@ -138,6 +142,21 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
             name: clip_text(other, SHORT),
         },
     })
+}
+
+/// Returns the model that a person has switched to by command or from the list; none if the client has, as it does when it resumes a
+/// session, or for what is no name of a model: it becomes an argument.
+fn chosen_model(at: Payload<'_>) -> Option<String> {
+    let source = at.text("source", SHORT)?;
+    // The default has no name of its own.
+    let name = at
+        .text("requested_model", SHORT)
+        .unwrap_or_else(|| "default".to_owned());
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_.:/@[]".contains(c));
+    (is_name && matches!(source.as_str(), "command" | "picker")).then_some(name)
 }
 
 /// Reads the permission that the payload of a `PermissionRequest` hook asks for.

@@ -32,7 +32,7 @@ fn outcome(input: &[u8]) -> String {
     }
 }
 
-fn payloads() -> [(&'static str, Value); 10] {
+fn payloads() -> [(&'static str, Value); 11] {
     [
         (
             "SessionStart",
@@ -61,6 +61,10 @@ fn payloads() -> [(&'static str, Value); 10] {
         ),
         ("PermissionRequest", json!({"tool_name": "Bash"})),
         ("PreCompact", json!({"trigger": "auto"})),
+        (
+            "PostModelSwitch",
+            json!({"source": "command", "requested_model": "opus"}),
+        ),
         (
             "status line",
             json!({"model": {"id": "m", "display_name": "M"}, "version": "2",

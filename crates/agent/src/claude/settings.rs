@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 /// The hooks we ask for, in the order a session meets them. `PostCompact` is none of them: the client prints the command of each
 /// such hook into the chat, and `SessionStart` and the transcript report a compaction too.
-pub const EVENTS: [&str; 13] = [
+pub const EVENTS: [&str; 14] = [
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
@@ -31,6 +31,7 @@ pub const EVENTS: [&str; 13] = [
     "SubagentStart",
     "SubagentStop",
     "PreCompact",
+    "PostModelSwitch",
     "Stop",
     "StopFailure",
     "SessionEnd",

@@ -258,6 +258,18 @@ fn a_session_begins_in_the_mode_in_which_the_one_before_was_left() {
 }
 
 #[test]
+fn another_model_takes_the_place_of_the_one_in_the_arguments() {
+    for (given, args) in [
+        ("--model opus --verbose", "--model sonnet --verbose"),
+        ("--model=opus[1m] --model haiku", "--model sonnet"),
+        ("--add-dir ../a ../b", "--model sonnet --add-dir ../a ../b"),
+    ] {
+        let given: Vec<_> = given.split(' ').map(str::to_owned).collect();
+        assert_eq!(arguments_with_model(&given, "sonnet").join(" "), args);
+    }
+}
+
+#[test]
 fn no_piece_of_a_text_ends_in_the_mention_of_a_file() {
     for (text, whole) in [
         ("one\ntwo\nlook into @notes\nfour\nfive", 2),

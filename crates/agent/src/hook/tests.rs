@@ -431,6 +431,38 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 #[test]
+fn a_model_counts_as_chosen_where_a_person_has_switched_to_it() {
+    for (fields, chosen) in [
+        (
+            r#""source":"command","requested_model":"opus[1m]""#,
+            Some("opus[1m]"),
+        ),
+        (
+            r#""source":"picker","requested_model":null"#,
+            Some("default"),
+        ),
+        (
+            r#""source":"picker","requested_model":"arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.x-v1:0""#,
+            Some("arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.x-v1:0"),
+        ),
+        (r#""source":"resume","requested_model":"opus""#, None),
+        (r#""source":"auto","requested_model":"haiku""#, None),
+        (
+            r#""source":"command","requested_model":"--dangerously-skip-permissions""#,
+            None,
+        ),
+        (r#""source":"command","requested_model":"a b""#, None),
+        ("", None),
+    ] {
+        let event = AgentEvent::ModelSwitched {
+            session: id(),
+            chosen: chosen.map(str::to_owned),
+        };
+        assert_eq!(parse("PostModelSwitch", fields), event, "{fields}");
+    }
+}
+
+#[test]
 fn the_permission_mode_is_read_beside_any_event() {
     for mode in ["plan", "acceptEdits", "größe"] {
         let (session, mode) = (id(), mode.to_owned());

@@ -301,6 +301,8 @@ pub struct StartAgent {
     pub resume: bool,
     /// The session that a new one takes over from.
     pub after: Option<SessionId>,
+    /// The model, if a person has chosen another one than the arguments name.
+    pub model: Option<String>,
     /// The first prompt, given at the start.
     pub prompt: Option<String>,
     /// The first prompt instead, if the session that was to be resumed has nothing on disk and begins again.

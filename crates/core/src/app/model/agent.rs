@@ -34,6 +34,8 @@ pub struct AgentView {
     pub prompt_box: PromptBox,
     /// The model as the client names it to itself, with its window mark (`…[1m]`).
     pub model_id: Option<String>,
+    /// The model that a person has chosen in the client, as its `--model` takes it; later processes are started with it.
+    pub chosen_model: Option<String>,
     /// True if it shows its list of sessions (the agent view) instead of the session.
     pub listing: bool,
     /// The state that it was in when it was stopped or suspended itself (Ctrl-Z), and that it has again once it goes on. Until then

@@ -177,6 +177,7 @@ impl Session {
         self.began = Some(now);
         let before = std::mem::take(&mut self.agent);
         self.agent.version = before.version;
+        self.agent.chosen_model = before.chosen_model;
         self.agent.without_mods = before.without_mods;
         self.agent.holds_compaction = holds_compaction;
         if is_resumed {

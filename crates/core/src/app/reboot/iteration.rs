@@ -61,6 +61,7 @@ pub(super) fn start(model: &mut Model, new: NewProcess) {
         iteration,
         session,
         resume: new.resume,
+        model: model.session.agent.chosen_model.clone(),
         after: before.filter(|_| !new.resume),
         prompt_if_new,
         prompt,

@@ -85,6 +85,14 @@ pub fn said(model: &mut Model, event: AgentEvent) {
             turn::on(model, ended.map(TurnEvent::ToolFinished));
         }
         AgentEvent::StatusLine(line) => figures::on(model, FigureEvent::StatusLine(&line)),
+        AgentEvent::ModelSwitched {
+            chosen: Some(name), ..
+        } => {
+            // Who comes back to the session has it, too.
+            let args = &mut model.identity.agent_args;
+            *args = claude::arguments_with_model(args, &name);
+            model.session.agent.chosen_model = Some(name);
+        }
         AgentEvent::Compacting {
             automatic, ordered, ..
         } => compaction::announced(model, automatic, ordered),

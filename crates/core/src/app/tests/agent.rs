@@ -80,6 +80,22 @@ fn a_clear_leaves_an_objective_that_was_stated() {
 }
 
 #[test]
+fn a_model_that_a_person_has_chosen_is_the_one_of_all_later_processes() {
+    for name in ["sonnet", "claude-opus-5-5[1m]", "default"] {
+        let mut bench = Bench::new();
+        bench.send(Event::Agent(AgentEvent::ModelSwitched {
+            session: session(OLD),
+            chosen: Some(name.to_owned()),
+        }));
+        assert_eq!(bench.model.identity.agent_args, ["--model", name]);
+        for _ in 0..2 {
+            assert_eq!(bench.rebooted().model.as_deref(), Some(name));
+        }
+    }
+    assert_eq!(Bench::new().rebooted().model, None);
+}
+
+#[test]
 fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");

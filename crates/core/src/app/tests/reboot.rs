@@ -28,6 +28,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
         session: session(NEW),
         resume: false,
         after: Some(session(OLD)),
+        model: None,
         prompt: Some(shown.clone()),
         first: false,
     };

@@ -107,6 +107,7 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
         session: session(NEW),
         resume: true,
         after: None,
+        model: None,
         prompt: None,
         first: false,
     };
