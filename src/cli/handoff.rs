@@ -88,10 +88,9 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
     if let Some((session, transcript)) =
         session.and_then(|session| Some((session, transcript_of(&here, session)?)))
     {
-        let cleared = cleared_sessions(&here, session);
-        let mut transcripts: Vec<_> = cleared
+        let mut transcripts: Vec<_> = left_sessions(&here, session)
             .into_iter()
-            .filter_map(|cleared| transcript_of(&here, cleared))
+            .filter_map(|left| transcript_of(&here, left))
             .collect();
         transcripts.push(transcript);
         found.unfounded = Some(unfounded_lines(&here, &report, &transcripts)?);
@@ -111,11 +110,11 @@ fn transcript_of(here: &Here, session: SessionId) -> Option<PathBuf> {
     sessions::transcript_of(&places, session)
 }
 
-/// Returns the sessions that a person has cleared and from which this one carries on; none where the store cannot be read.
-fn cleared_sessions(here: &Here, session: SessionId) -> Vec<SessionId> {
+/// Returns the sessions that were left without a handoff and from which this one carries on; none where the store cannot be read.
+fn left_sessions(here: &Here, session: SessionId) -> Vec<SessionId> {
     let read = async |store: &Store| Ok(find_carried(store, session).await);
     let found = here.read_store(read).ok().and_then(Result::ok).flatten();
-    found.map_or_else(Vec::new, |carried| carried.cleared_sessions)
+    found.map_or_else(Vec::new, |carried| carried.left_sessions)
 }
 
 /// The number of commits that are searched for those that a handoff names.

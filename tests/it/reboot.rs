@@ -1117,6 +1117,7 @@ fn a_reboot_can_be_undone(launch: &Launch) {
     let before = session_of(&supervisor.status());
     reboot(&supervisor);
     supervisor.wait_for_state("idle", SOON);
+    take_a_turn(&supervisor, "never by night");
     let group = supervisor.agent_pid();
     supervisor.keys([key::PREFIX, "u"]);
     let status = supervisor.wait_for_status(
@@ -1124,6 +1125,14 @@ fn a_reboot_can_be_undone(launch: &Launch) {
         SOON,
     );
     assert_eq!(session_of(&status), before);
+    // What was said since stays, and is found where it was said.
+    let text = supervisor.handoff()["text"].to_string();
+    assert!(text.contains("never by night"), "{text}");
+    let unfounded = || {
+        let check = supervisor.run(&["handoff", "--check", "--json"]);
+        serde_json::from_slice::<Value>(&check.stdout).unwrap()["unfounded"].clone()
+    };
+    supervisor.wait_until("no line without ground", || unfounded() == json!([]), SOON);
     assert!(group_members(group).is_empty());
     let history = supervisor.history();
     assert_eq!(iteration(&history, 3)["cause"], "undo", "{history:#}");

@@ -64,7 +64,7 @@ impl HandoffDraft {
         carried.keep_human(&self.signalled);
         self.signalled = carried.state;
         self.requests = carried.requests;
-        self.cleared_sessions = carried.cleared_sessions;
+        self.note_left(carried.left_sessions);
         if !carried.before.is_empty() {
             self.rewinds.prompts = carried.before;
         }
@@ -274,7 +274,7 @@ fn now(draft: &HandoffDraft, session: &Session, identity: &Identity) -> Carried 
     Carried {
         state: draft.signalled.clone(),
         requests: draft.requests.clone(),
-        cleared_sessions: draft.cleared_sessions.clone(),
+        left_sessions: draft.left_sessions.clone(),
         todo: draft.todo.clone(),
         // What an earlier process has read is in the state that it has kept.
         read: read_before(draft, session.id)

@@ -18,8 +18,8 @@ pub struct Carried {
     pub state: PreservedState,
     /// The human's requests.
     pub requests: Requests,
-    /// The sessions that a person has cleared and from which this one carries on, oldest first.
-    pub cleared_sessions: Vec<SessionId>,
+    /// The sessions that were left without a handoff and from which this one carries on, oldest first.
+    pub left_sessions: Vec<SessionId>,
     /// The agent's to-do lists.
     pub todo: TodoList,
     /// The offset up to which the transcript was read for these facts, in bytes.

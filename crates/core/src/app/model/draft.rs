@@ -35,8 +35,8 @@ use super::{
     todo::TodoList,
 };
 
-/// The most cleared sessions that are remembered.
-const CLEARED_KEPT: usize = 16;
+/// The most sessions that were left without a handoff and are remembered.
+const LEFT_KEPT: usize = 16;
 
 /// The facts that the handoff is made of, and the handoff.
 #[derive(Debug, Default)]
@@ -65,8 +65,8 @@ pub struct HandoffDraft {
     pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
-    /// The sessions that a person has cleared, oldest first: what they said in them is carried on.
-    pub(in crate::app) cleared_sessions: Vec<SessionId>,
+    /// The sessions that were left without a handoff, oldest first: what a person has said in them is carried on.
+    pub(in crate::app) left_sessions: Vec<SessionId>,
     /// The work at hand, as the transcript shows it.
     pub work: WorkAtHand,
     /// The facts from the agent's signals in this run.
@@ -280,12 +280,14 @@ impl HandoffDraft {
         }
     }
 
-    /// Takes in that a person has cleared the conversation of this session.
-    pub(in crate::app) fn conversation_cleared(&mut self, session: SessionId) {
-        self.requests.is_cleared = true;
-        let kept = &mut self.cleared_sessions;
-        kept.push(session);
-        kept.drain(..kept.len().saturating_sub(CLEARED_KEPT));
+    /// Notes sessions that were left without a handoff.
+    pub(in crate::app) fn note_left(&mut self, sessions: impl IntoIterator<Item = SessionId>) {
+        let kept = &mut self.left_sessions;
+        for session in sessions {
+            kept.retain(|one| *one != session);
+            kept.push(session);
+        }
+        kept.drain(..kept.len().saturating_sub(LEFT_KEPT));
     }
 
     /// Forgets what belongs to the session before.

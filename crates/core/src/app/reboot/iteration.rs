@@ -37,12 +37,13 @@ pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Opti
 
 /// Opens the next iteration and orders its process.
 pub(super) fn start(model: &mut Model, new: NewProcess) {
-    let session = new.session;
+    let (left, session) = (model.session.id, new.session);
     open_iteration(model, Some(session), new.cause, new.parent);
     if !new.resume {
         model.session.spending.begin_session(session);
     }
     if let Some(of) = new.back_in {
+        model.draft.note_left((left != session).then_some(left));
         let asks = model.draft.come_back(of, model.session.id, new.parent);
         model.emit_all(asks);
     }

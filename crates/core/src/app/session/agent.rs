@@ -133,6 +133,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
             carried::keep(model, Keep::Now);
             let before = model.session.id;
             model.session.change(*session, source);
+            model.draft.note_left([before]);
             match source {
                 StartSource::Resume if model.session.agent.hooked => {
                     let asks = model.draft.come_back(*session, *session, None);
@@ -143,7 +144,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                     let asks = model.draft.keeping.ask(*session, *session);
                     model.emit(asks);
                 }
-                StartSource::Clear => model.draft.conversation_cleared(before),
+                StartSource::Clear => model.draft.requests.is_cleared = true,
                 _ => {}
             }
             summary::on(model, SummaryEvent::Closed);
