@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    commands::record_time,
+    commands::{ShellMode, record_time, shell_mode},
     denial::{Denial, own_words, read_denial},
     prompts, prose,
     record::STOPPED,
@@ -103,7 +103,11 @@ impl HumanWords {
             _ => {
                 let mut any = false;
                 for text in by_a_human(record) {
-                    any |= self.take_prompt(text, at);
+                    any |= match shell_mode(text) {
+                        // While it waited in the queue, nothing showed that it was a command.
+                        Some(ShellMode::Ran(command)) => self.take_back(command),
+                        _ => self.take_prompt(text, at),
+                    };
                 }
                 // An answer is no request of its own.
                 for answer in chosen_answers(record) {
@@ -196,6 +200,11 @@ impl HumanWords {
         }
         self.taken_back.insert(key);
         true
+    }
+
+    /// Reports whether a prompt was taken back out of the queue.
+    pub fn is_taken_back(&self, said: &Said) -> bool {
+        self.taken_back.contains(&key_of(&said.text))
     }
 
     /// Takes over the human's words from a handoff.
@@ -740,6 +749,25 @@ mod tests {
         assert!(words.taken_back.is_empty());
         // The agent has it: it is no longer in the queue.
         assert!(!queue(&mut words, "popAll", "Delete the tests"));
+    }
+
+    #[test]
+    fn a_command_of_the_shell_mode_that_waited_in_the_queue_was_not_said() {
+        for command in ["echo <ok> && make", "cargo test\n  --lib", "ls größe"] {
+            let mut words = HumanWords::default();
+            words.take_prompt("Build it", None);
+            let ran = format!("<bash-input>{command}</bash-input>");
+            for record in [
+                json!({ "type": "queue-operation", "operation": "enqueue", "content": command }),
+                json!({ "type": "queue-operation", "operation": "dequeue" }),
+                json!({ "type": "user", "message": { "content": ran } }),
+                json!({ "type": "user", "message": { "content": "<bash-stdout>x</bash-stdout>" } }),
+            ] {
+                words.take_record(&record);
+            }
+            assert_eq!(listed_of(&words), ["Build it"]);
+            assert_eq!(words.latest, None);
+        }
     }
 
     #[test]

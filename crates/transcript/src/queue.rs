@@ -5,7 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{human::by_a_human, prompts::of_human};
+use super::{
+    commands::{ShellMode, shell_mode},
+    human::by_a_human,
+    prompts::of_human,
+};
 
 /// The number of prompts that may wait. One whose end is not recorded must not fill the memory.
 const CAP: usize = 64;
@@ -34,9 +38,14 @@ impl Queue {
             }
             (Some("queue-operation"), Some("remove" | "popAll")) => self.remove(text),
             (Some("queue-operation"), _) => {}
-            _ => by_a_human(record)
-                .into_iter()
-                .for_each(|text| self.remove(text)),
+            _ => {
+                for text in by_a_human(record) {
+                    match shell_mode(text) {
+                        Some(ShellMode::Ran(command)) => self.remove(command),
+                        _ => self.remove(text),
+                    }
+                }
+            }
         }
     }
 
@@ -86,6 +95,10 @@ mod tests {
         assert_eq!(take(operation("remove", pasted)), "go on");
         let given = json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": pasted}});
         assert_eq!(take(given), "go on");
+        // A command of the shell mode, which the queue does not tell from a prompt.
+        take(operation("enqueue", "make größe && echo <ok>"));
+        let ran = "<bash-input>make größe && echo <ok></bash-input>";
+        assert_eq!(take(user(ran)), "go on");
         assert_eq!(take(operation("popAll", "go on")), "");
     }
 }

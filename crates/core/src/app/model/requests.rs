@@ -19,6 +19,9 @@ pub struct Requests {
 impl Requests {
     /// Takes over the human's requests, of which this text is none.
     pub(super) fn take(&mut self, words: &HumanWords, warmup: Option<&str>) {
+        for one in [&mut self.first, &mut self.latest] {
+            one.take_if(|said| words.is_taken_back(said));
+        }
         let warmup = warmup.map(str::trim);
         let asked = |said: &&Said| Some(said.text.as_str()) != warmup;
         let first = words.first.as_ref().filter(asked);
@@ -36,6 +39,33 @@ impl Requests {
             |latest: &Said| (self.first.as_ref()).is_some_and(|first| first.text == latest.text);
         if let Some(latest) = latest.filter(|latest| !is_first(latest)) {
             self.latest = Some(latest.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_that_was_taken_back_out_of_the_queue_is_none() {
+        for prompt in ["Delete the tests", "テストを消して", "rm -rf build && make"] {
+            let (mut words, mut requests) = (HumanWords::default(), Requests::default());
+            let queue = |words: &mut HumanWords, operation: &str| {
+                let record =
+                    json!({ "type": "queue-operation", "operation": operation, "content": prompt });
+                words.take_record(&record)
+            };
+            words.take_prompt("Build it", None);
+            queue(&mut words, "enqueue");
+            requests.take(&words, None);
+            assert_eq!(requests.latest.clone().expect("it waits").text, prompt);
+            queue(&mut words, "popAll");
+            requests.take(&words, None);
+            assert_eq!(requests.latest, None);
+            assert_eq!(requests.first.expect("the first").text, "Build it");
         }
     }
 }
