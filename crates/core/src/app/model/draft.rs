@@ -280,6 +280,11 @@ impl HandoffDraft {
         }
     }
 
+    /// Takes in that a person has cleared the conversation: another task begins with their next prompt.
+    pub(in crate::app) const fn conversation_cleared(&mut self) {
+        self.requests.is_cleared = true;
+    }
+
     /// Notes sessions that were left without a handoff.
     pub(in crate::app) fn note_left(&mut self, sessions: impl IntoIterator<Item = SessionId>) {
         let kept = &mut self.left_sessions;

@@ -144,7 +144,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                     let asks = model.draft.keeping.ask(*session, *session);
                     model.emit(asks);
                 }
-                StartSource::Clear => model.draft.requests.is_cleared = true,
+                StartSource::Clear => model.draft.conversation_cleared(),
                 _ => {}
             }
             summary::on(model, SummaryEvent::Closed);
