@@ -149,19 +149,21 @@ impl AgentPlan {
         if let Some(model) = &start.model {
             args = claude::arguments_with_model(&args, model);
         }
-        let before = start.after.filter(|_| self.kind == AgentKind::Claude);
-        let before = before.and_then(|session| self.transcript_of(session));
-        match before.map_or(Ok(None), last_permission_mode) {
-            Ok(Some(mode)) => claude::arguments_in_mode(&args, &mode),
-            Ok(None) => args,
-            Err(error) => {
-                tracing::warn!(
-                    error = chain(&error),
-                    "the session begins in the mode of the first one"
-                );
-                args
-            }
+        let resumed = (start.resume && !start.first).then_some(start.session);
+        match start.after.or(resumed).and_then(|one| self.mode_of(one)) {
+            Some(mode) => claude::arguments_in_mode(&args, &mode),
+            None => args,
         }
+    }
+
+    /// Returns the permission mode in which a session of the client was left, if that is known.
+    pub fn mode_of(&self, session: SessionId) -> Option<String> {
+        let transcript = self.transcript_of(session)?;
+        let mode = last_permission_mode(transcript);
+        mode.unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "the permission mode is not known");
+            None
+        })
     }
 
     /// Reports whether an agent can be started in this directory; if not, it is started in the project.

@@ -464,6 +464,12 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
     {
         return;
     }
+    // A mode among the arguments would outweigh the one in which the session was left.
+    let resumed = claude::resumed_session(&plan.user_args).filter(|_| claude::names_mode(args));
+    let args = match resumed.and_then(|session| plan.mode_of(session)) {
+        Some(mode) => claude::arguments_in_mode(args, &mode),
+        None => args.clone(),
+    };
     plan.user_args.splice(0..0, args.iter().cloned());
     let args = shell_words::join(args);
     kept.said

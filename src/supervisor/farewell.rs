@@ -1,6 +1,6 @@
 //! The messages that are printed when a supervisor has ended.
 
-use pitstop_agent::AgentKind;
+use pitstop_agent::{AgentKind, claude};
 use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
 
@@ -20,7 +20,13 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
     }
     if kind == AgentKind::Claude && can_resume {
         let session = model.session.id;
-        let args = shell_words::join(&model.identity.agent_args);
+        let args = &model.identity.agent_args;
+        let mode = model.session.agent.mode.as_ref();
+        let args = match mode.filter(|_| claude::names_mode(args)) {
+            Some(mode) => claude::arguments_in_mode(args, mode),
+            None => args.clone(),
+        };
+        let args = shell_words::join(&args);
         let args = if args.is_empty() { args } else { args + " " };
         text = format!("{text}to go on: pitstop -- {args}--resume {session}\n");
     }

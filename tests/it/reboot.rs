@@ -286,6 +286,12 @@ fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
         supervisor.wait_for_state("idle", SOON);
         supervisor.terminal.wait_for_text(mode, SOON);
     }
+    // Whoever goes back finds the session as they have left it, and not as it was started.
+    supervisor.keys(["\u{1b}[Z"]);
+    supervisor.terminal.wait_for_text("manual mode on", SOON);
+    supervisor.keys([key::PREFIX, "u"]);
+    supervisor.wait_for_status(|status| status["iteration"] == 4, SOON);
+    supervisor.terminal.wait_for_text("plan mode on", SOON);
 }
 
 /// A model that a person chooses in the client is the one of the next session, whatever the first one was started with.

@@ -409,11 +409,18 @@ pub fn arguments_elsewhere(args: &[String], project: &Path) -> Vec<String> {
 /// older name `default`.
 const MODES: [&str; 4] = ["acceptEdits", "auto", "manual", "plan"];
 
+/// The options that say in which permission mode a session begins.
+const MODE: &str = "--permission-mode";
+const SKIPS: &str = "--dangerously-skip-permissions";
+
+/// Reports whether arguments say in which permission mode a session begins.
+pub fn names_mode(args: &[String]) -> bool {
+    Arguments(args).has(&[MODE, SKIPS])
+}
+
 /// Returns the user's arguments for a session that begins in the permission mode in which the one before it was left. The mode
 /// that asks for nothing is never added to them: who has allowed it has said so in them, or in the settings.
 pub fn arguments_in_mode(args: &[String], mode: &str) -> Vec<String> {
-    const SKIPS: &str = "--dangerously-skip-permissions";
-    const MODE: &str = "--permission-mode";
     let mode = if mode == "default" { "manual" } else { mode };
     if !MODES.contains(&mode) {
         return args.to_vec();

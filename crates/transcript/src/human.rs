@@ -204,7 +204,7 @@ impl HumanWords {
 
     /// Reports whether a prompt was taken back out of the queue.
     pub fn is_taken_back(&self, said: &Said) -> bool {
-        self.taken_back.contains(&key_of(&said.text))
+        !self.taken_back.is_empty() && self.taken_back.contains(&key_of(&said.text))
     }
 
     /// Takes over the human's words from a handoff.

@@ -299,7 +299,7 @@ pub struct StartAgent {
     pub session: SessionId,
     /// True if the session exists already.
     pub resume: bool,
-    /// The session that a new one takes over from.
+    /// The session that a new one takes over from, or is a copy of.
     pub after: Option<SessionId>,
     /// The model, if a person has chosen another one than the arguments name.
     pub model: Option<String>,

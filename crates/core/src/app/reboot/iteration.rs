@@ -63,7 +63,7 @@ pub(super) fn start(model: &mut Model, new: NewProcess) {
         session,
         resume: new.resume,
         model: model.session.agent.chosen_model.clone(),
-        after: before.filter(|_| !new.resume),
+        after: if new.resume { new.copy_of } else { before },
         prompt_if_new,
         prompt,
         first: iteration == IterationId::FIRST,

@@ -106,7 +106,7 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
         iteration: bench.model.session.iteration(),
         session: session(NEW),
         resume: true,
-        after: None,
+        after: Some(session(OLD)),
         model: None,
         prompt: None,
         first: false,
