@@ -85,6 +85,7 @@ impl AgentPlan {
         no_compaction: bool,
         mods: Option<PathBuf>,
         tools: ToolsBy,
+        reports_switches: bool,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
         let resumed = match way {
@@ -97,7 +98,8 @@ impl AgentPlan {
         };
         let is_new = |place: &PathBuf| !start.first || *place != self.project;
         let place = place.filter(|place| is_new(place) && self.is_there(place));
-        let settings_file = self.write_settings(start.iteration, no_compaction, tools)?;
+        let settings_file =
+            self.write_settings(start.iteration, no_compaction, tools, reports_switches)?;
         let mcp_config = (tools == ToolsBy::Server)
             .then(|| claude::mcp_config(&self.exe, &self.observe, start.iteration.get()))
             .transpose()
@@ -255,6 +257,7 @@ impl AgentPlan {
         iteration: IterationId,
         no_compaction: bool,
         tools: ToolsBy,
+        reports_switches: bool,
     ) -> io::Result<PathBuf> {
         if !self.kind.reports() {
             return Ok(PathBuf::new());
@@ -269,6 +272,7 @@ impl AgentPlan {
             given: directory.path(),
             server: tools == ToolsBy::Server,
             no_compaction,
+            reports_switches,
         };
         let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
         let bytes = settings.json.as_bytes();

@@ -18,7 +18,11 @@ use std::{
 
 use tokio::sync::{mpsc, watch};
 
-use pitstop_agent::bridge::{self, Absence, ToolsBy};
+use pitstop_agent::{
+    AgentKind,
+    bridge::{self, Absence, ToolsBy},
+    claude,
+};
 use pitstop_base::clean::chain;
 use pitstop_core::{
     app::{
@@ -119,8 +123,8 @@ pub(super) struct Start {
     pub no_compaction: bool,
     /// The reason for starting it without the bridge, if so.
     pub without_bridge: Option<Absence>,
-    /// True if the client's version is not known yet.
-    pub asks_version: bool,
+    /// The client's version, if it is known yet.
+    pub version: Option<String>,
     /// The way in which it should have its tools, if that is possible.
     pub tools: ToolsBy,
 }
@@ -229,14 +233,17 @@ impl Start {
             place,
             no_compaction,
             without_bridge,
-            asks_version,
+            version,
             tools,
         } = self;
+        let version = version.or_else(|| {
+            let is_client = plan.kind == AgentKind::Claude;
+            is_client.then(|| plan.ask_version()).flatten()
+        });
         let kept_out = || {
             if let Some(whose) = plan.client_settings(no_compaction).without_hooks() {
                 return Some(Absence::HooksOff(whose));
             }
-            let version = asks_version.then(|| plan.ask_version()).flatten();
             bridge::too_old(version.as_deref())
         };
         // An agent can do without it.
@@ -260,6 +267,7 @@ impl Start {
                 no_compaction,
                 mods.as_ref().ok().cloned(),
                 tools,
+                claude::reports_switches(version.as_deref()),
             ),
             without_bridge: mods.err(),
             tools,
@@ -318,7 +326,7 @@ impl Writer {
                     self.make_lock_again(&plan, process.as_ref());
                 }
                 if made.files
-                    && let Err(error) = plan.write_settings(iteration, no_compaction, tools)
+                    && let Err(error) = plan.write_settings(iteration, no_compaction, tools, false)
                 {
                     tracing::warn!(%error, "the session's settings are not there again");
                 }

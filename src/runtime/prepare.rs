@@ -131,7 +131,7 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
     }
     let iteration = preparation.iteration;
     // They are written once more when it is known how the agent gets its tools.
-    plan.write_settings(iteration, no_compaction, ToolsBy::None)
+    plan.write_settings(iteration, no_compaction, ToolsBy::None, false)
         .map_err(|error| format!("no settings for the new session: {}", chain(&error)))?;
     if let (Some(text), Some(files)) = (&preparation.handoff, &plan.files) {
         files

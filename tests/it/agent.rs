@@ -147,6 +147,7 @@ impl Agent {
         let settings = claude::settings(
             claude::Injection {
                 no_compaction: false,
+                reports_switches: false,
                 exe: &recorder(&self.home),
                 observe: Path::new("/a file/observe"),
                 bridge: &[self.home.path("bridge")],

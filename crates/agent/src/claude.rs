@@ -150,6 +150,14 @@ pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
     [next(), next(), next()] >= wanted
 }
 
+/// The oldest client that is known to have the hook for a switch of the model.
+const SWITCHES_FROM: [u32; 3] = [2, 1, 331];
+
+/// Reports whether a client of this version has the hook for a switch of the model; one that is not known may not.
+pub fn reports_switches(version: Option<&str>) -> bool {
+    version.is_some() && is_at_least(version, SWITCHES_FROM)
+}
+
 /// The words that the client takes for a subcommand when they are its first whole argument.
 const SUBCOMMANDS: [&str; 17] = [
     "agents",

@@ -63,7 +63,7 @@ impl Shell {
                 self.agent.runs_mods(),
                 &self.agent.user_args,
             ),
-            asks_version: self.core.view().session.agent.version.is_none(),
+            version: self.core.view().session.agent.version.clone(),
             tools: app::bridge::tools_by(self.core.view(), self.agent.kind, &self.agent.user_args),
         });
         if !self.files.send(request) {

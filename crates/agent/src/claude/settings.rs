@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+/// The hook for a switch of the model.
+const SWITCHED: &str = "PostModelSwitch";
+
 /// The hooks we ask for, in the order a session meets them. `PostCompact` is none of them: the client prints the command of each
 /// such hook into the chat, and `SessionStart` and the transcript report a compaction too.
 pub const EVENTS: [&str; 14] = [
@@ -31,7 +34,7 @@ pub const EVENTS: [&str; 14] = [
     "SubagentStart",
     "SubagentStop",
     "PreCompact",
-    "PostModelSwitch",
+    SWITCHED,
     "Stop",
     "StopFailure",
     "SessionEnd",
@@ -68,6 +71,8 @@ pub struct Injection<'a> {
     pub server: bool,
     /// True if the client is to leave compaction to us, the early kinds included.
     pub no_compaction: bool,
+    /// True if the client has the hook for a switch of the model: one that does not know it ignores all hooks (measured with 2.1.197).
+    pub reports_switches: bool,
 }
 
 /// The settings by which the client compacts before its window is full: while a session is idle, and with a summary that it
@@ -141,7 +146,8 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     env.insert(BRIDGE_VARIABLE.into(), bridge?.join("\n").into());
 
     let hooks = inner_object(&mut root, "hooks")?;
-    for event in EVENTS {
+    let is_known = |event: &&str| injection.reports_switches || *event != SWITCHED;
+    for event in EVENTS.into_iter().filter(is_known) {
         let command = pitstop_command(&format!("hook {event}"));
         let timeout = if event == "PermissionRequest" {
             PERMISSION_SECONDS
@@ -264,11 +270,32 @@ mod tests {
             given: Path::new("/w/a [b]*/.pitstop/runs/r/iteration-1"),
             server: false,
             no_compaction: false,
+            reports_switches: true,
         }
     }
 
     fn value(settings: &Settings) -> Value {
         serde_json::from_str(&settings.json).unwrap()
+    }
+
+    #[test]
+    fn a_client_gets_no_hook_that_it_may_not_know() {
+        for (version, knows) in [
+            (Some("2.1.197"), false),
+            (Some("2.1.330"), false),
+            (Some("2.1.331"), true),
+            (Some("3.0.0"), true),
+            (None, false),
+        ] {
+            let reports_switches = crate::claude::reports_switches(version);
+            let injection = Injection {
+                reports_switches,
+                ..injection()
+            };
+            let hooks = value(&settings(injection, None).unwrap())["hooks"].clone();
+            assert_eq!(!hooks[SWITCHED].is_null(), knows, "{version:?}");
+            assert!(!hooks["Stop"].is_null());
+        }
     }
 
     #[test]

@@ -730,6 +730,7 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
 #[test]
 fn the_steps_have_what_the_human_ran_beside_the_agent() {
     let user = |text: &str| json!({"type": "user", "cwd": "/p", "message": {"content": text}});
+    let digits = "0123456789".repeat(4);
     let report = work(&[
         user("<bash-input>git switch größe &&\n  make <x></bash-input>"),
         user(
@@ -742,7 +743,9 @@ fn the_steps_have_what_the_human_ran_beside_the_agent() {
         ),
         // Its output is no longer the last text of the shell mode.
         user("<bash-stdout>late</bash-stdout><bash-stderr></bash-stderr>"),
-        user("<bash-input>export TOKEN=ghp_0123456789abcdefghijklmnopqrstuvwxyz</bash-input>"),
+        user(&format!(
+            "<bash-input>export TOKEN=ghp_{digits}</bash-input>"
+        )),
     ]);
     let detail = crate::steps::Detail::new(400, 400, 400);
     let mut said = std::collections::HashSet::new();
