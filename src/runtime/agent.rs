@@ -85,7 +85,7 @@ impl AgentPlan {
         no_compaction: bool,
         mods: Option<PathBuf>,
         tools: ToolsBy,
-        reports_switches: bool,
+        reports_choices: bool,
     ) -> io::Result<PaneSpec> {
         let (session, way) = self.way(start);
         let resumed = match way {
@@ -99,7 +99,7 @@ impl AgentPlan {
         let is_new = |place: &PathBuf| !start.first || *place != self.project;
         let place = place.filter(|place| is_new(place) && self.is_there(place));
         let settings_file =
-            self.write_settings(start.iteration, no_compaction, tools, reports_switches)?;
+            self.write_settings(start.iteration, no_compaction, tools, reports_choices)?;
         let mcp_config = (tools == ToolsBy::Server)
             .then(|| claude::mcp_config(&self.exe, &self.observe, start.iteration.get()))
             .transpose()
@@ -118,7 +118,7 @@ impl AgentPlan {
                 Some(prompt) if start.resume && way == Start::Fresh => Some(prompt.clone()),
                 _ => start.prompt.clone(),
             },
-            user_args: self.arguments(start, place.is_some()),
+            user_args: self.arguments(start, place.is_some(), reports_choices),
             settings_file,
             mods,
             mcp_config,
@@ -142,7 +142,7 @@ impl AgentPlan {
 
     /// Returns the user's arguments for this start, with what a person has chosen in the client since the first; `elsewhere` is true
     /// if it begins in another directory.
-    fn arguments(&self, start: &StartAgent, elsewhere: bool) -> Vec<String> {
+    fn arguments(&self, start: &StartAgent, elsewhere: bool, reports_choices: bool) -> Vec<String> {
         let mut args = if elsewhere {
             claude::arguments_elsewhere(&self.user_args, &self.project)
         } else {
@@ -152,7 +152,8 @@ impl AgentPlan {
             args = claude::arguments_with_model(&args, model);
         }
         let resumed = (start.resume && !start.first).then_some(start.session);
-        match start.after.or(resumed).and_then(|one| self.mode_of(one)) {
+        let before = start.after.or(resumed).filter(|_| reports_choices);
+        match before.and_then(|one| self.mode_of(one)) {
             Some(mode) => claude::arguments_in_mode(&args, &mode),
             None => args,
         }
@@ -299,7 +300,7 @@ impl AgentPlan {
     }
 
     /// Asks the client for its version; returns `None` if it does not answer in time.
-    pub(super) fn ask_version(&self) -> Option<String> {
+    pub fn ask_version(&self) -> Option<String> {
         let mut child = Command::new(&self.program)
             .arg("--version")
             .env_clear()

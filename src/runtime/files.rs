@@ -267,7 +267,7 @@ impl Start {
                 no_compaction,
                 mods.as_ref().ok().cloned(),
                 tools,
-                claude::reports_switches(version.as_deref()),
+                claude::reports_choices(version.as_deref()),
             ),
             without_bridge: mods.err(),
             tools,

@@ -465,7 +465,9 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
         return;
     }
     // A mode among the arguments would outweigh the one in which the session was left.
-    let resumed = claude::resumed_session(&plan.user_args).filter(|_| claude::names_mode(args));
+    let resumed = claude::resumed_session(&plan.user_args).filter(|_| {
+        claude::names_mode(args) && claude::reports_choices(plan.ask_version().as_deref())
+    });
     let args = match resumed.and_then(|session| plan.mode_of(session)) {
         Some(mode) => claude::arguments_in_mode(args, &mode),
         None => args.clone(),

@@ -21,7 +21,9 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
     if kind == AgentKind::Claude && can_resume {
         let session = model.session.id;
         let args = &model.identity.agent_args;
-        let mode = model.session.agent.mode.as_ref();
+        let agent = &model.session.agent;
+        let reports_choices = claude::reports_choices(agent.version.as_deref());
+        let mode = agent.mode.as_ref().filter(|_| reports_choices);
         let args = match mode.filter(|_| claude::names_mode(args)) {
             Some(mode) => claude::arguments_in_mode(args, mode),
             None => args.clone(),

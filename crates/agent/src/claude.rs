@@ -150,12 +150,13 @@ pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
     [next(), next(), next()] >= wanted
 }
 
-/// The oldest client that is known to have the hook for a switch of the model.
-const SWITCHES_FROM: [u32; 3] = [2, 1, 331];
+/// The oldest client that is known to say what a person chooses in it, as [`reports_choices`] has it.
+const CHOICES_FROM: [u32; 3] = [2, 1, 331];
 
-/// Reports whether a client of this version has the hook for a switch of the model; one that is not known may not.
-pub fn reports_switches(version: Option<&str>) -> bool {
-    version.is_some() && is_at_least(version, SWITCHES_FROM)
+/// Reports whether a client of this version says what a person chooses in it: it has the hook for a switch of the model, and takes
+/// the names of [`MODES`] (2.1.197 has neither, and ends at once on `manual`). One that is not known may not.
+pub fn reports_choices(version: Option<&str>) -> bool {
+    version.is_some() && is_at_least(version, CHOICES_FROM)
 }
 
 /// The words that the client takes for a subcommand when they are its first whole argument.
@@ -434,6 +435,12 @@ pub fn arguments_in_mode(args: &[String], mode: &str) -> Vec<String> {
         return args.to_vec();
     }
     let arguments = Arguments(args);
+    let has = arguments
+        .last(MODE)
+        .map(|mode| mode.replace("default", "manual"));
+    if has.as_deref() == Some(mode) && !arguments.has(&[SKIPS]) {
+        return args.to_vec();
+    }
     let mut words = vec![MODE.to_owned(), mode.to_owned()];
     if arguments.has(&[SKIPS]) {
         words.push("--allow-dangerously-skip-permissions".to_owned());

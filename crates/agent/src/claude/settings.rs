@@ -287,7 +287,7 @@ mod tests {
             (Some("3.0.0"), true),
             (None, false),
         ] {
-            let reports_switches = crate::claude::reports_switches(version);
+            let reports_switches = crate::claude::reports_choices(version);
             let injection = Injection {
                 reports_switches,
                 ..injection()

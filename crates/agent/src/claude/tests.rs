@@ -224,6 +224,11 @@ fn a_session_begins_in_the_mode_in_which_the_one_before_was_left() {
             "default",
             "--permission-mode manual -c",
         ),
+        (
+            "--model opus --permission-mode default",
+            "default",
+            "--model opus --permission-mode default",
+        ),
         ("--permission-mode=plan", "auto", "--permission-mode auto"),
         (
             "--allowedTools Edit Bash",
