@@ -154,7 +154,7 @@ pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
 const CHOICES_FROM: [u32; 3] = [2, 1, 331];
 
 /// Reports whether a client of this version says what a person chooses in it: it has the hook for a switch of the model, and takes
-/// the names of [`MODES`] (2.1.197 has neither, and ends at once on `manual`). One that is not known may not.
+/// the present names of the permission modes (2.1.197 does neither, and ends at once on `manual`). One that is not known may not.
 pub fn reports_choices(version: Option<&str>) -> bool {
     version.is_some() && is_at_least(version, CHOICES_FROM)
 }
