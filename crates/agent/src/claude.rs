@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::{CommandLine, Launch, LaunchError, MAX_PROMPT_ARGUMENT, Start};
-use pitstop_transcript::SessionId;
+use pitstop_transcript::{SessionId, version::is_at_least};
 
 pub mod daemon;
 pub mod limits;
@@ -138,16 +138,6 @@ const PORTIONS_FROM: [u32; 3] = [2, 1, 330];
 /// text's middle, and puts the rest into the wrong place: 186 KB in portions arrived mixed up in 3 of 3, at once exact (2.1.197).
 pub fn takes_portions(version: Option<&str>) -> bool {
     is_at_least(version, PORTIONS_FROM)
-}
-
-/// Reports whether a version is the wanted one or a later one; one that is not known counts as today's.
-pub fn is_at_least(version: Option<&str>, wanted: [u32; 3]) -> bool {
-    let Some(version) = version else {
-        return true;
-    };
-    let mut numbers = version.split(['.', '-', ' ']).map(str::parse::<u32>);
-    let mut next = || numbers.next().and_then(Result::ok).unwrap_or(0);
-    [next(), next(), next()] >= wanted
 }
 
 /// The oldest client that is known to say what a person chooses in it, as [`reports_choices`] has it.

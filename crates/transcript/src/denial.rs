@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::{content::first_text, record::STOPPED};
+use super::{content::first_text, record::STOPPED, version::is_at_least};
 
 /// The text in front of the human's words in the result of a call that they refused; its first letter may be large.
 const SAID: &str = "he user said:";
@@ -118,12 +118,8 @@ pub fn read_denial<'a>(
 /// Reports whether a call with the stamp of a refusal was stopped while it ran. The client has one stamp and one text for both, and
 /// says of a refused one that it had not run, or how it was decided.
 fn was_stopped(record: &Value) -> bool {
-    let version = record["version"].as_str().unwrap_or_default();
-    let version: Vec<u32> = version
-        .split('.')
-        .map_while(|part| part.parse().ok())
-        .collect();
-    let says_so = version.as_slice() >= SAYS_BEFORE_RUN.as_slice();
+    let version = record["version"].as_str();
+    let says_so = version.is_some() && is_at_least(version, SAYS_BEFORE_RUN);
     let is_refused = record["toolDenialBeforeRun"] == true
         || record["permissionDecision"]["decision"] == "reject"
         || record["userFeedback"].is_string();

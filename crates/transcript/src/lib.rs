@@ -23,6 +23,7 @@ pub mod talk;
 pub mod todo;
 pub mod trim;
 pub mod usage;
+pub mod version;
 pub mod waiting;
 pub mod words;
 pub mod work;

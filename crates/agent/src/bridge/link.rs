@@ -12,9 +12,8 @@ use super::{
     FIRST_VERSION, PROTOCOL,
     message::{Category, UnsentPrompt, Usage},
 };
-use crate::claude::is_at_least;
 use pitstop_base::clock::At;
-use pitstop_transcript::{SessionId, Tokens};
+use pitstop_transcript::{SessionId, Tokens, version::is_at_least};
 
 /// The longest silence of a bridge in force: it polls every ten seconds.
 pub const SILENCE: Duration = Duration::from_secs(45);

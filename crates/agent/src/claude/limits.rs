@@ -20,8 +20,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::{Arguments, is_at_least, is_on};
-use pitstop_transcript::Tokens;
+use super::{Arguments, is_on};
+use pitstop_transcript::{Tokens, version::is_at_least};
 
 /// The part of a window that the client keeps back for its answer, in tokens.
 const ANSWER: u64 = 20_000;
