@@ -138,8 +138,7 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         }
         Control::Say(text) => {
             if let Some(block) = says_not_now(model) {
-                let stands = matches!(block, Block::Unknown | Block::Background);
-                let reason = stands.then(|| agent_reason(model)).flatten();
+                let reason = agent_reason(model).filter(|_| block == Block::Unknown);
                 return Err(Refusal::NotSafe(block, reason));
             }
             submit::give(model, &text, Then::Submit).map_err(Refusal::NotTyped)?;
@@ -148,10 +147,11 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
     Ok(())
 }
 
-/// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt.
-fn says_not_now(model: &Model) -> Option<Block> {
-    let blocks = blocked_by(model);
-    blocks.into_iter().find(|block| *block != Block::Editor)
+/// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt, and what runs in the
+/// background takes no text: a server never ends.
+pub(in crate::app) fn says_not_now(model: &Model) -> Option<Block> {
+    let mut blocks = blocked_by(model).into_iter();
+    blocks.find(|block| !matches!(block, Block::Editor | Block::Background))
 }
 
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second call leaves at once.

@@ -323,3 +323,35 @@ fn a_session_that_is_resumed_after_a_crash_has_not_rebooted() {
     let at = bench.model.lineage.iterations()[2].started_at;
     assert_eq!(last(&bench).map(|last| last.at), Some(at));
 }
+
+#[test]
+fn a_text_waits_for_nothing_that_runs_in_the_background() {
+    for kind in ["shell", "subagent", "monitor"] {
+        let mut bench = Bench::new();
+        bench.prompt_box(PromptBox::Empty);
+        bench.send(Event::Pane(PaneEvent::PasteModeSet { on: true }));
+        bench.prompted(OLD, "start the server");
+        bench.send(Event::Agent(AgentEvent::TurnEnded {
+            session: session(OLD),
+            last_message: None,
+            background: Background {
+                tasks: vec![pitstop_agent::BackgroundTask {
+                    id: "b1".into(),
+                    kind: kind.into(),
+                }],
+                prompts: Vec::new(),
+            },
+            transcript_path: None,
+        }));
+        assert_eq!(
+            crate::app::facts::blocked_by(&bench.model),
+            [Block::Background]
+        );
+        let asked = bench.send(Event::ControlAsked {
+            call: CallId(1),
+            control: Control::Say("and the docs".to_owned()),
+        });
+        let reported = format!("{asked:?}");
+        assert!(reported.contains("typed"), "{kind}: {reported}");
+    }
+}
