@@ -21,7 +21,7 @@ use super::{
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, is_shell},
     content::{Block, each_block, tool_output},
     denial::{Denial, read_denial},
-    human::HumanWords,
+    human::{HumanWords, by_the_client},
     queue::Queue,
     record::{self, Assistant, Record, parsed_records},
     todo::{TodoCall, Todos, is_todo_tool},
@@ -196,7 +196,12 @@ impl Digest {
             || has(b"\"Task")
             || (age.is_new && short && has(b"\"tool_use\""))
             || (!self.calls.is_empty() && has(b"\"tool_result\""));
-        let marks: [&[u8]; 3] = [b"\"user\"", b"\"assistant\"", b"\"queued_command\""];
+        let marks: [&[u8]; 4] = [
+            b"\"user\"",
+            b"\"assistant\"",
+            b"\"queued_command\"",
+            b"\"scheduled_task_fire\"",
+        ];
         let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
         let turns: [&[u8]; 3] = [b"\"assistant\"", b"\"last-prompt\"", b"\"environment\""];
@@ -213,7 +218,9 @@ impl Digest {
                     self.branches.take_record(&record);
                 }
                 if human {
-                    self.spoken |= self.human.take_record(&record);
+                    // A hook may have reported it as a person's.
+                    let of_client = by_the_client(&record).is_some();
+                    self.spoken |= self.human.take_record(&record) || of_client;
                 }
                 if commands {
                     self.commands.take_record(&record);

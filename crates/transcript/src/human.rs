@@ -5,9 +5,10 @@
 //! | prompts, also those that waited while the agent worked, and commands with words behind them | text of the client (`isMeta`, an origin that is not `human`, tags) |
 //! | the reason given when a call was refused | words that a tool claims to be the human's |
 //! | words that a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run except for its task |
+//! | | prompts that the client gives by itself: scheduled ones, "Goal set: …" |
 //! | | prompts taken back out of the queue; a subagent's conversation, results of tools |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ use serde_json::Value;
 
 use super::{
     commands::{ShellMode, record_time, shell_mode},
+    content::first_text,
     denial::{Denial, own_words, read_denial},
     prompts, prose,
     record::STOPPED,
@@ -46,6 +48,9 @@ const LISTED_CAP: usize = 2 * 1024;
 /// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
 pub const KEPT_PROMPTS: usize = 500;
 
+/// The number of prompts of the client itself that are known: only the latest ones have just been reported by a hook.
+const OF_CLIENT: usize = 16;
+
 /// A text that the human said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Said {
@@ -69,11 +74,15 @@ pub struct HumanWords {
     pub latest: Option<Said>,
     /// The prompts without what was pasted into them, oldest first, each once. One that only says "go on" is left out.
     pub prompts: Vec<Said>,
+    /// The goal that a person has set in the client, and that holds still.
+    pub goal: Option<String>,
     /// The prompts that were taken back out of the queue, by [`plain_key`].
     pub taken_back: BTreeSet<String>,
     keys: BTreeSet<String>,
     /// The keys of those prompts that the agent has not been given yet.
     queued: BTreeSet<String>,
+    /// The keys of the latest prompts that the client gave by itself, and no person before.
+    of_client: VecDeque<String>,
 }
 
 impl HumanWords {
@@ -84,6 +93,7 @@ impl HumanWords {
         (has(b"\"user\"") && (!has(b"\"tool_result\"") || in_result()))
             || has(b"\"queued_command\"")
             || has(b"\"queue-operation\"")
+            || has(b"\"goal_status\"")
     }
 
     /// Takes one record; returns whether it held words of the human.
@@ -109,13 +119,17 @@ impl HumanWords {
                         _ => self.take_prompt(text, at),
                     };
                 }
+                if let Some(goal) = prompts::goal_status(record) {
+                    any |= self.take_goal(record, goal, at);
+                }
                 // An answer is no request of its own.
                 for answer in chosen_answers(record) {
                     let text = as_listed(&redact::redact(&answer));
                     self.list_prompt(Said { text, at });
                     any = true;
                 }
-                any
+                let of_client = by_the_client(record);
+                any | of_client.is_some_and(|text| self.note_of_client(text))
             }
         }
     }
@@ -156,6 +170,16 @@ impl HumanWords {
             self.latest = Some(whole);
         }
         true
+    }
+
+    /// Takes what a record says of the goal; returns whether that changes anything.
+    fn take_goal(&mut self, record: &Value, goal: &str, at: Option<DateTime<Utc>>) -> bool {
+        let goal = Some(goal).filter(|goal| !goal.is_empty());
+        let is_new = self.goal.as_deref() != goal;
+        self.goal = goal.map(str::to_owned);
+        // In the middle of a turn nothing else shows that a person has set it.
+        let set = goal.filter(|_| record["attachment"]["sentinel"] == true);
+        set.is_some_and(|goal| self.take_prompt(&format!("/goal {goal}"), at)) || is_new
     }
 
     /// Takes a prompt that waits while the agent works; returns whether it held words of the human.
@@ -200,6 +224,33 @@ impl HumanWords {
         }
         self.taken_back.insert(key);
         true
+    }
+
+    /// Notes a prompt that the client gave by itself: neither the queue nor a hook tells it from a person's. Returns whether it was
+    /// taken for one.
+    fn note_of_client(&mut self, prompt: &str) -> bool {
+        if self.take_back(prompt) {
+            return true;
+        }
+        let key = key_of(prompt);
+        if !key.is_empty() && !self.keys.contains(&key) {
+            self.of_client.retain(|one| *one != key);
+            self.of_client.push_back(key);
+            if self.of_client.len() > OF_CLIENT {
+                self.of_client.pop_front();
+            }
+        }
+        false
+    }
+
+    /// Reports whether a person gave this prompt, by its [`plain_key`].
+    pub fn has_prompt(&self, key: &str) -> bool {
+        self.keys.contains(key)
+    }
+
+    /// Reports whether the client gave this prompt by itself, by its [`plain_key`].
+    pub fn is_of_client(&self, key: &str) -> bool {
+        self.of_client.iter().any(|one| one == key)
     }
 
     /// Reports whether a prompt was taken back out of the queue.
@@ -270,6 +321,18 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
         }
     }
     texts
+}
+
+/// Returns the text of a prompt that the agent was given and that no person wrote: a scheduled one, or one by which the client goes on.
+pub(super) fn by_the_client(record: &Value) -> Option<&str> {
+    let (content, source) = match record["type"].as_str()? {
+        "user" => (&record["message"]["content"], record),
+        "attachment" => (&record["attachment"]["prompt"], &record["attachment"]),
+        _ => return None,
+    };
+    let is_main = record["isSidechain"] != true && record["isCompactSummary"] != true;
+    let text = first_text(content).filter(|_| is_main && by_a_human(record).is_empty())?;
+    (source["isMeta"] == true || source["origin"]["kind"].is_string()).then_some(text)
 }
 
 /// Returns the answers that a person chose or wrote to questions of the agent, each with its question.
@@ -365,7 +428,7 @@ fn without_command(prompt: &str) -> Option<&str> {
     match name.strip_prefix('/') {
         // A path is not a command.
         Some(word) if !word.is_empty() && !word.contains('/') => {
-            prompts::says_more(&prompt[name.len()..]).then_some(prompt)
+            prompts::is_request(name, &prompt[name.len()..]).then_some(prompt)
         }
         _ => Some(prompt),
     }
@@ -455,6 +518,8 @@ mod tests {
         ] {
             assert!(!words.take_record(&user(text, &more)), "{text}");
         }
+        // What the client gave is known as its own.
+        words.of_client.clear();
         assert_eq!(words, HumanWords::default());
         let human = json!({ "origin": { "kind": "human" }, "promptSource": "typed" });
         assert!(words.take_record(&user("Build it. Never push to main.", &human)));
@@ -721,6 +786,84 @@ mod tests {
             listed_of(&words),
             ["Only use tabs.", "Always ask me first."]
         );
+    }
+
+    #[test]
+    fn a_prompt_that_the_client_gives_by_itself_is_no_person_s() {
+        let scheduled = |text: &str| user(text, &json!({"isMeta": true, "promptSource": "system"}));
+        let continued = |text: &str| {
+            json!({"type": "attachment", "attachment": {"type": "queued_command",
+                "prompt": text, "origin": {"kind": "auto-continuation"}}})
+        };
+        for given in [
+            scheduled("check the build"),
+            scheduled("ビルドを確認して"),
+            continued("Goal set: all tests pass"),
+        ] {
+            let text = by_the_client(&given).expect("the client's").to_owned();
+            for queued in [false, true] {
+                let mut words = HumanWords::default();
+                words.take_prompt("Build it", None);
+                if queued {
+                    words.take_record(&json!({"type": "queue-operation", "operation": "enqueue", "content": text}));
+                    assert_eq!(
+                        words.latest.clone().unwrap().text,
+                        text,
+                        "it may be a person's"
+                    );
+                }
+                assert!(HumanWords::may_hold_words(given.to_string().as_bytes()));
+                assert_eq!(words.take_record(&given), queued);
+                assert_eq!(
+                    (listed_of(&words), words.latest.clone()),
+                    (vec!["Build it"], None)
+                );
+                assert!(words.is_of_client(&plain_key(&text)) != queued, "{text}");
+            }
+            // What a person has said stays.
+            let mut words = HumanWords::default();
+            words.take_prompt(&text, None);
+            assert!(!words.take_record(&given));
+            assert_eq!(listed_of(&words), [text.as_str()]);
+        }
+    }
+
+    #[test]
+    fn a_goal_is_a_request_however_short_and_whenever_it_is_set() {
+        let typed = |goal: &str| {
+            let text = format!(
+                "<command-name>/goal</command-name>\n<command-message>goal</command-message>\n<command-args>{goal}</command-args>"
+            );
+            user(&text, &json!({}))
+        };
+        let status = |met: bool, goal: &str| json!({"type": "attachment", "attachment": {"type": "goal_status", "sentinel": true, "met": met, "condition": goal}});
+        for goal in ["tests pass", "完了", "the file done.txt exists"] {
+            let mut words = HumanWords::default();
+            assert!(HumanWords::may_hold_words(
+                status(false, goal).to_string().as_bytes()
+            ));
+            words.take_record(&status(false, goal));
+            words.take_record(&typed(goal));
+            words.take_prompt(&format!("/goal {goal}"), None);
+            assert_eq!(listed_of(&words), [format!("/goal {goal}")]);
+            assert_eq!(words.goal.as_deref(), Some(goal));
+            let mut failed = status(false, goal);
+            failed["attachment"]["failed"] = json!(true);
+            for over in [status(true, goal), failed] {
+                words.take_record(&status(false, goal));
+                assert!(words.take_record(&over) && words.goal.is_none(), "{over}");
+            }
+        }
+        let mut words = HumanWords::default();
+        for none in [
+            typed("clear"),
+            typed("Stop"),
+            typed(""),
+            status(true, "tests pass"),
+        ] {
+            assert!(!words.take_record(&none), "{none}");
+        }
+        assert_eq!(words.goal, None);
     }
 
     #[test]

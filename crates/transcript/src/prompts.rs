@@ -85,8 +85,12 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns what a task in the background reports: the client's line about it, and below it what an agent answered, a monitor saw or
-/// went wrong. None for a record that is not the client's notification of a task.
+/// went wrong. A prompt that comes at a set time is one, too. None for a record that is not the client's notification of a task.
 pub fn task_report(record: &Value) -> Option<String> {
+    if record["subtype"] == "scheduled_task_fire" {
+        let [line, prompt] = ["content", "prompt"].map(|key| record[key].as_str());
+        return Some(format!("{}\n{}", line?.trim(), prompt?.trim()));
+    }
     let (source, text) = match record["type"].as_str()? {
         "user" => (record, &record["message"]["content"]),
         "attachment" => (&record["attachment"], &record["attachment"]["prompt"]),
@@ -106,6 +110,15 @@ pub fn task_report(record: &Value) -> Option<String> {
     Some(report.trim().to_owned())
 }
 
+/// Returns what a record says of the goal that a person has set by `/goal`: the condition without which the client lets no turn end,
+/// empty once it is met, given up or cleared. None for another record.
+pub fn goal_status(record: &Value) -> Option<&str> {
+    let status = &record["attachment"];
+    let is_over = status["met"] == true || status["failed"] == true;
+    let goal = status["condition"].as_str().unwrap_or_default().trim();
+    (status["type"] == "goal_status").then_some(if is_over { "" } else { goal })
+}
+
 /// Reports whether a text begins with a tag of the client: `<task-notification>`, `<local-command-stdout>`. The tags that people
 /// write have names of one word: `<rules>`, `<div>`; as two of the client's have.
 fn is_client_tag(text: &str) -> bool {
@@ -123,12 +136,19 @@ fn command_with_words(text: &str) -> Option<String> {
     };
     let words = inner("command-args").filter(|_| text.starts_with("<command-"))?;
     let name = inner("command-name").unwrap_or_default();
-    says_more(words).then(|| format!("{name} {}", words.trim()).trim().to_owned())
+    is_request(name, words).then(|| format!("{name} {}", words.trim()).trim().to_owned())
 }
 
-/// Reports whether there are more than two words behind a command's name: one or two are a choice or a name. Options and paths are
-/// no words; in a script without blanks each character counts as half of one.
-pub fn says_more(words: &str) -> bool {
+/// The words behind `/goal` that set none.
+const NO_GOAL: [&str; 6] = ["cancel", "clear", "none", "off", "reset", "stop"];
+
+/// Reports whether a command is a request by the words behind its name: a goal, or more than two of them, for one or two are a choice
+/// or a name. Options and paths are no words; in a script without blanks each character counts as half of one.
+pub fn is_request(name: &str, words: &str) -> bool {
+    let goal = words.trim().to_lowercase();
+    if name == "/goal" && !goal.is_empty() && !NO_GOAL.contains(&goal.as_str()) {
+        return true;
+    }
     let spaced = words
         .split_whitespace()
         .filter(|word| word.starts_with(char::is_alphabetic));

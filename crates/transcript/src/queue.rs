@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     commands::{ShellMode, shell_mode},
-    human::by_a_human,
+    human::{by_a_human, by_the_client},
     prompts::of_human,
 };
 
@@ -39,7 +39,7 @@ impl Queue {
             (Some("queue-operation"), Some("remove" | "popAll")) => self.remove(text),
             (Some("queue-operation"), _) => {}
             _ => {
-                for text in by_a_human(record) {
+                for text in by_a_human(record).into_iter().chain(by_the_client(record)) {
                     match shell_mode(text) {
                         Some(ShellMode::Ran(command)) => self.remove(command),
                         _ => self.remove(text),
@@ -99,6 +99,11 @@ mod tests {
         take(operation("enqueue", "make größe && echo <ok>"));
         let ran = "<bash-input>make größe && echo <ok></bash-input>";
         assert_eq!(take(user(ran)), "go on");
+        // A prompt that the client gives at a set time.
+        take(operation("enqueue", "check the build"));
+        let mut given = user("check the build");
+        given["isMeta"] = json!(true);
+        assert_eq!(take(given), "go on");
         assert_eq!(take(operation("popAll", "go on")), "");
     }
 }

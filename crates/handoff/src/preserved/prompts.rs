@@ -85,6 +85,11 @@ impl PreservedState {
         all.filter(|one| one.origin == Origin::Human)
     }
 
+    /// Reports whether this prompt of the human is known, by its [`plain_key`].
+    pub fn has_prompt(&self, key: &str) -> bool {
+        self.prompts().any(|one| plain_key(&one.said.text) == key)
+    }
+
     /// Removes a prompt or a constraint permanently, as the human wants.
     pub fn withdraw_constraint(&mut self, said: &Said) {
         let key = plain_key(&said.text);

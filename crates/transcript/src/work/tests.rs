@@ -709,6 +709,7 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
         }}),
         json!({"type": "user", "origin": {"kind": "task-notification"}, "message": {"content": shell}}),
         json!({"type": "user", "message": {"content": notice("Monitor event: \"log\"", "<event>503 again</event>\n")}}),
+        json!({"type": "system", "subtype": "scheduled_task_fire", "content": "Running scheduled task (Nov 30 5:58am)", "prompt": "check the build"}),
         // What a person typed is theirs.
         json!({"type": "user", "origin": {"kind": "human"}, "message": {"content": notice("Agent \"x\" finished", "")}}),
     ]);
@@ -722,7 +723,8 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
         shown.collect::<String>(),
         "report: Agent \"look\" finished\n    The lock is in src/lock.rs.\n    See take_lock, not <result>.\n\
          report: Background command \"tests\" failed with exit code 2\n\
-         report: Monitor event: \"log\"\n    503 again\n",
+         report: Monitor event: \"log\"\n    503 again\n\
+         report: Running scheduled task (Nov 30 5:58am)\n    check the build\n",
     );
     assert_eq!(report.files[0].path, "src/lock.rs");
 }

@@ -1,5 +1,7 @@
 //! The facts that the handoff is made of, and the handoff.
 
+use std::collections::BTreeSet;
+
 use crate::{
     api::wire::Reply,
     app::{
@@ -65,6 +67,8 @@ pub struct HandoffDraft {
     pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
+    /// The keys of prompts that only a hook has reported: the transcript shows whether a person gave them.
+    pub(in crate::app) hooked_only: BTreeSet<String>,
     /// The sessions that were left without a handoff, oldest first: what a person has said in them is carried on.
     pub(in crate::app) left_sessions: Vec<SessionId>,
     /// The work at hand, as the transcript shows it.
@@ -302,6 +306,7 @@ impl HandoffDraft {
         self.seen_calls = SeenCalls::default();
         self.rewinds.leave_session();
         self.commands.clear();
+        self.hooked_only.clear();
         self.cleared = None;
         self.summary.forget();
     }

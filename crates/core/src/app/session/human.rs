@@ -1,7 +1,7 @@
 //! The human's own words: read from the hook at once, and from the transcript, which knows the earlier words too.
 
 use pitstop_base::clock::At;
-use pitstop_transcript::{human::HumanWords, prompts};
+use pitstop_transcript::{human::HumanWords, prompts, words::plain_key};
 
 use crate::app::model::draft::HandoffDraft;
 
@@ -13,8 +13,23 @@ impl HandoffDraft {
             // A prompt that was taken out counts again when it is given again.
             if !prompts::is_handoff(prompt) {
                 self.signalled.readmit_prompts(&words);
+                let keys = words.prompts.iter().map(|said| plain_key(&said.text));
+                let new = keys.filter(|key| !self.signalled.has_prompt(key));
+                self.hooked_only.extend(new);
             }
             self.human_said(&words, warmup);
         }
+    }
+
+    /// Takes in the words that the transcript has. It shows of whom a prompt is, and the hook does not.
+    pub(in crate::app) fn words_read(&mut self, mut words: HumanWords, warmup: Option<&str>) {
+        self.hooked_only.retain(|key| {
+            let of_client = words.is_of_client(key);
+            if of_client {
+                words.taken_back.insert(key.to_owned());
+            }
+            !of_client && !words.has_prompt(key)
+        });
+        self.human_said(&words, warmup);
     }
 }

@@ -25,7 +25,7 @@ impl HandoffDraft {
             self.commands = commands;
         }
         if let Some(words) = facts.human.take() {
-            self.human_said(&words, warmup);
+            self.words_read(words, warmup);
         }
         is_rewound
     }

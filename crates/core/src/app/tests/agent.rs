@@ -1,6 +1,10 @@
 //! What the agent reports, and what becomes of its state.
 
+use pitstop_transcript::human::HumanWords;
+use serde_json::{Value, json};
+
 use super::*;
+use crate::app::event::TranscriptFacts;
 
 #[test]
 fn events_of_another_session_change_nothing() {
@@ -17,6 +21,69 @@ fn events_of_another_session_change_nothing() {
     });
     bench.send(stale);
     assert_ne!(bench.model.session.agent.state, AgentState::Exited);
+}
+
+/// A transcript with these words and records.
+fn transcribed(bench: &mut Bench, typed: &[&str], records: &[Value]) {
+    let mut words = HumanWords::default();
+    for prompt in typed {
+        words.take_prompt(prompt, None);
+    }
+    for record in records {
+        words.take_record(record);
+    }
+    bench.facts_read(TranscriptFacts {
+        human: Some(words),
+        whole: true,
+        ..TranscriptFacts::default()
+    });
+}
+
+#[test]
+fn a_prompt_that_the_client_gives_by_itself_is_no_request() {
+    for prompt in ["check the build", "Goal set: tests pass", "続けて確認"] {
+        let given = json!({"type": "user", "isMeta": true, "message": {"content": prompt}});
+        let said = |bench: &Bench| -> Vec<String> {
+            let prompts = bench.model.draft.signalled.prompts();
+            prompts.map(|one| one.said.text.clone()).collect()
+        };
+        let latest = |bench: &Bench| {
+            bench
+                .model
+                .draft
+                .requests
+                .latest
+                .clone()
+                .map(|one| one.text)
+        };
+        let mut bench = Bench::new();
+        bench.prompted(OLD, "Build it");
+        bench.prompted(OLD, "with tests");
+        for _ in 0..2 {
+            // The hook does not tell of whom it is.
+            bench.prompted(OLD, prompt);
+            assert_eq!(latest(&bench).as_deref(), Some(prompt));
+            transcribed(
+                &mut bench,
+                &["Build it", "with tests"],
+                std::slice::from_ref(&given),
+            );
+            assert_eq!(latest(&bench).as_deref(), Some("with tests"));
+            assert_eq!(said(&bench), ["Build it", "with tests"]);
+        }
+        // A person has said the same in an earlier session.
+        let mut bench = Bench::new();
+        let mut words = HumanWords::default();
+        words.take_prompt(prompt, None);
+        bench.model.draft.human_said(&words, None);
+        bench.prompted(OLD, prompt);
+        transcribed(&mut bench, &["Build it"], &[given]);
+        assert!(
+            said(&bench).contains(&prompt.to_owned()),
+            "{:?}",
+            said(&bench)
+        );
+    }
 }
 
 #[test]
