@@ -419,8 +419,9 @@ fn way_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Li
         theme,
     ));
     if takes_fresh && fresh.is_some() {
-        let said = format!("{}{FRESH_EFFECT}", " ".repeat(WAY.0));
-        lines.push(frame::row(text::fit(&said, cells), theme.dim));
+        let lead = text::Lead::hanging(" ".repeat(WAY.0), theme.dim);
+        let said = fresh_effect(model);
+        lines.extend(text::wrap(&[(said, theme.dim)], &lead, cells));
     }
     if in_place::refusal(model).is_none() {
         let row = way_line(model, Some(in_place), IN_PLACE, fresh, cells, theme);
@@ -457,6 +458,20 @@ fn way_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Li
     let lead = text::Lead::hanging(" ".repeat(indent), theme.dim);
     lines.extend(text::wrap(&[(detail, theme.dim)], &lead, cells));
     lines
+}
+
+/// Returns what a fresh session brings, and what ends with the old one.
+fn fresh_effect(model: &Model) -> String {
+    let mut said = FRESH_EFFECT.to_owned();
+    if model.draft.goal.is_some() {
+        said.push_str("; sets the goal again");
+    }
+    let scheduled = model.session.agent.schedule.len();
+    if scheduled > 0 {
+        let prompts = text::count(scheduled as u64, "scheduled prompt");
+        said = format!("{said}; ends {prompts}, which the handoff names");
+    }
+    said
 }
 
 /// Returns the line on the parts that a reboot in place leaves as they are.

@@ -309,6 +309,20 @@ fn a_fresh_session_of_the_real_client_has_the_model_that_was_chosen() {
         .wait_for_text("iteration 2 · Haiku 4.5", SOON);
 }
 
+/// The client ends a goal with its process: it is set again behind the first turn of the next one.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_goal_that_a_person_has_set_in_the_real_client_is_set_again_in_a_fresh_session() {
+    let supervisor = started(&live());
+    supervisor.prompt("/goal すべてのテスト pass");
+    supervisor.terminal.wait_for_text("/goal active", SOON);
+    supervisor.wait_for_state("idle", SOON);
+    reboot(&supervisor);
+    supervisor
+        .terminal
+        .wait_for_text("Goal set: すべてのテスト pass", SOON);
+}
+
 /// How long the client itself takes from its start to `UserPromptSubmit`, without us.
 fn plain_start(launch: &Launch) -> Duration {
     let home = launch.the_home();

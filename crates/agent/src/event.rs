@@ -186,6 +186,10 @@ pub struct TimedPrompt {
     pub id: String,
     /// True if it comes again and again.
     pub recurs: bool,
+    /// The times at which it comes, in the form of cron.
+    pub schedule: String,
+    /// The prompt.
+    pub prompt: String,
 }
 
 impl Background {
@@ -198,6 +202,11 @@ impl Background {
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         let tasks = self.tasks.iter().map(|task| task.id.as_str());
         tasks.chain(self.prompts.iter().map(|prompt| prompt.id.as_str()))
+    }
+
+    /// Reports whether some of it ends by itself. A prompt that comes again and again does not.
+    pub fn ends(&self) -> bool {
+        !self.tasks.is_empty() || self.has_wake_up()
     }
 
     /// Reports whether a wake-up is among the prompts: the client sets its time, at most an hour ahead.

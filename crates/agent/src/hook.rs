@@ -33,6 +33,9 @@ const ORDERED: &str = "pitstop order ";
 /// The length at which names, kinds and ids are cut, in bytes.
 const SHORT: usize = 256;
 
+/// The length at which a prompt that comes at set times is cut, in bytes.
+const PROMPT: usize = 1024;
+
 /// The longest path that is taken, in bytes: `PATH_MAX` on Linux.
 const PATH: usize = 4096;
 
@@ -415,6 +418,8 @@ fn read_background(at: Payload<'_>) -> Background {
             .map(|one| TimedPrompt {
                 id: text(&one, "id"),
                 recurs: Payload(&one).flag("recurring"),
+                schedule: text(&one, "schedule"),
+                prompt: Payload(&one).text("prompt", PROMPT).unwrap_or_default(),
             })
             .collect(),
     }

@@ -127,7 +127,7 @@ fn what_is_no_character_costs_a_report_nothing_but_itself() {
 
 #[test]
 fn a_turns_end_carries_the_message_and_what_still_runs() {
-    let fields = r#""stop_hook_active":false,"last_assistant_message":"Hello","background_tasks":[{"id":"a1","type":"subagent","status":"running"},{},{"status":"completed"}],"session_crons":[{"id":"c1","recurring":false,"prompt":"look again"},7]"#;
+    let fields = r#""stop_hook_active":false,"last_assistant_message":"Hello","background_tasks":[{"id":"a1","type":"subagent","status":"running"},{},{"status":"completed"}],"session_crons":[{"id":"c1","recurring":false,"schedule":"5 9 * * *","prompt":"look again"},7]"#;
     assert_eq!(
         parse("Stop", fields),
         AgentEvent::TurnEnded {
@@ -145,6 +145,8 @@ fn a_turns_end_carries_the_message_and_what_still_runs() {
                     TimedPrompt {
                         id: "c1".into(),
                         recurs: false,
+                        schedule: "5 9 * * *".into(),
+                        prompt: "look again".into(),
                     },
                     TimedPrompt::default(),
                 ],

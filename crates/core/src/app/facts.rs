@@ -14,9 +14,11 @@ use crate::{
     lineage::{Cause, EndReason, Iteration, TokenTotals, Way, journal::Step},
 };
 use pitstop_agent::{
+    TimedPrompt,
     bridge::Link,
     claude::prompt_box::{self, PromptBox},
 };
+use pitstop_base::{clean, redact::redact};
 use pitstop_transcript::Tokens;
 
 use crate::app::{
@@ -241,10 +243,13 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
     if matches!(agent.state, AgentState::Busy | AgentState::Starting) {
         blocks.push(Block::Turn);
     }
-    if !agent.background.is_empty() && !in_place {
+    let by_person = (model.reboot).has_attempt(|one| one.approved == Some(Approval::Person));
+    // A person who decides does not wait for prompts that come again and again.
+    let decides = by_person || is_under_review(model);
+    let awaits_all = !decides && !agent.background.is_empty();
+    if (awaits_all || agent.background.ends()) && !in_place {
         blocks.push(Block::Background);
     }
-    let by_person = (model.reboot).has_attempt(|one| one.approved == Some(Approval::Person));
     // The list hides whether a turn runs: only the hooks show it then.
     if agent.state == AgentState::Unknown && !(agent.listing && by_person) {
         blocks.push(if agent.activity.dialog_seen {
@@ -275,6 +280,13 @@ pub fn blocked_by(model: &Model) -> Vec<Block> {
         blocks.clear();
     }
     blocks
+}
+
+/// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt, and what runs in the
+/// background takes no text: a server never ends.
+pub(in crate::app) fn text_blocked_by(model: &Model) -> Option<Block> {
+    let mut blocks = blocked_by(model).into_iter();
+    blocks.find(|block| !matches!(block, Block::Editor | Block::Background))
 }
 
 /// Reports whether the turn that stops has been stopped for a reboot: that is no failure of the agent's.
@@ -485,13 +497,28 @@ pub fn run_task(model: &Model) -> Option<&str> {
     run.map(|run| run.pilot.plan.task.as_str())
 }
 
-/// Returns the handoff's text about the stop phrase; empty where there is no run.
+/// Returns the handoff's text about the prompts that come at set times, which end with the client's process, and about the stop phrase
+/// of a run; empty where there is neither.
 pub fn closing_words(model: &Model) -> String {
+    let scheduled = |prompt: &TimedPrompt| {
+        let line = format!("- {}: {}", prompt.schedule, prompt.prompt);
+        redact(&clean::typed(&line).replace('\n', " ")).into_owned()
+    };
+    let schedule = model.session.agent.schedule.iter().map(scheduled);
+    let schedule = schedule.collect::<Vec<_>>().join("\n");
     let run = model.autopilot.as_ref();
-    run.map_or_else(String::new, |run| {
-        prompt::carry_on(&run.pilot.plan.stop_phrase)
-    })
+    let run = run.map(|run| prompt::carry_on(&run.pilot.plan.stop_phrase));
+    let schedule = (!schedule.is_empty()).then(|| format!("{SCHEDULE}\n\n{schedule}"));
+    schedule
+        .into_iter()
+        .chain(run)
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
+
+/// What the next agent is asked to do about the prompts that come at set times.
+const SCHEDULE: &str = "The session before had these prompts at set times. CronList shows which of them still come; if one is missing \
+and still wanted, set it again with CronCreate.";
 
 /// Reports whether a run goes on unattended.
 pub fn is_unattended(model: &Model) -> bool {

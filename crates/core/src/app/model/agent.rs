@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{api::wire::AgentState, app::event::PaneEvent, lineage::ProcessStamp};
 use pitstop_agent::{
-    Background, Failure, PromptCache, bridge::ToolsBy, claude::prompt_box::PromptBox,
+    Background, Failure, PromptCache, TimedPrompt, bridge::ToolsBy, claude::prompt_box::PromptBox,
 };
 use pitstop_base::clock::At;
 use pitstop_terminal::{input::HostInput, screen::Progress};
@@ -43,6 +43,8 @@ pub struct AgentView {
     pub suspended: Option<AgentState>,
     /// The work that the last turn left running in the background.
     pub background: Background,
+    /// The prompts that the client gives again and again, as the last Stop hook names them.
+    pub schedule: Vec<TimedPrompt>,
     /// The state of the sessions that went to the client's daemon.
     pub daemon: DaemonState,
     /// True if it takes a paste as one piece. Otherwise each line of a paste is an Enter.

@@ -67,6 +67,10 @@ pub struct HandoffDraft {
     pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
+    /// The goal that a person has set in the client, and that holds still.
+    pub goal: Option<String>,
+    /// The goal of the session before, which this one is given behind its first turn.
+    pub(in crate::app) goal_due: Option<String>,
     /// The keys of prompts that only a hook has reported: the transcript shows whether a person gave them.
     pub(in crate::app) hooked_only: BTreeSet<String>,
     /// The sessions that were left without a handoff, oldest first: what a person has said in them is carried on.
@@ -307,6 +311,7 @@ impl HandoffDraft {
         self.rewinds.leave_session();
         self.commands.clear();
         self.hooked_only.clear();
+        (self.goal, self.goal_due) = (None, None);
         self.cleared = None;
         self.summary.forget();
     }

@@ -19,7 +19,9 @@ use crate::app::{
     },
     effect::Effect,
     event::{CallId, TimerId},
-    facts::{Block, YOUNG, agent_reason, blocked_by, is_editing, is_unattended, is_under_review},
+    facts::{
+        Block, YOUNG, agent_reason, is_editing, is_unattended, is_under_review, text_blocked_by,
+    },
     model::{CarryOut, Model, Overlay, attempt::AttemptEvent, needs::Need, run::Run},
     outside::report,
     reboot::{
@@ -137,7 +139,7 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
             autopilot::order(model, RunOrder::Prompt(text))?;
         }
         Control::Say(text) => {
-            if let Some(block) = says_not_now(model) {
+            if let Some(block) = text_blocked_by(model) {
                 let reason = agent_reason(model).filter(|_| block == Block::Unknown);
                 return Err(Refusal::NotSafe(block, reason));
             }
@@ -145,13 +147,6 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         }
     }
     Ok(())
-}
-
-/// Returns what keeps a text from being typed now. An editor occupies the host terminal and not the agent's prompt, and what runs in the
-/// background takes no text: a server never ends.
-pub(in crate::app) fn says_not_now(model: &Model) -> Option<Block> {
-    let mut blocks = blocked_by(model).into_iter();
-    blocks.find(|block| !matches!(block, Block::Editor | Block::Background))
 }
 
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second call leaves at once.

@@ -280,7 +280,11 @@ impl Session {
                 last_message,
                 background,
                 ..
-            } => return self.stop_reported(last_message.clone(), background.clone(), effects),
+            } => {
+                let recurring = background.prompts.iter().filter(|prompt| prompt.recurs);
+                self.agent.schedule = recurring.cloned().collect();
+                return self.stop_reported(last_message.clone(), background.clone(), effects);
+            }
             AgentEvent::TurnFailed {
                 failure, message, ..
             } => return Some(TurnEvent::Failed(*failure, message.clone())),

@@ -3,7 +3,11 @@
 use pitstop_base::clock::At;
 use pitstop_transcript::{human::HumanWords, prompts, words::plain_key};
 
-use crate::app::model::draft::HandoffDraft;
+use crate::app::{
+    facts::text_blocked_by,
+    model::{Model, draft::HandoffDraft},
+    reboot::submit::{self, Then},
+};
 
 impl HandoffDraft {
     /// Takes in a prompt that the agent was given.
@@ -30,6 +34,24 @@ impl HandoffDraft {
             }
             !of_client && !words.has_prompt(key)
         });
+        self.goal.clone_from(&words.goal);
+        if self.goal.is_some() {
+            self.goal_due = None;
+        }
         self.human_said(&words, warmup);
+    }
+}
+
+/// Sets the goal of the session before in a session that has begun with its handoff, once no turn runs: the client ends a goal with its
+/// process. A run goes on by itself.
+pub(in crate::app) fn set_goal(model: &mut Model) {
+    let free = model.autopilot.is_none() && model.reboot.attempt.is_none();
+    let due = model.draft.goal_due.clone();
+    let Some(goal) = due.filter(|_| free && text_blocked_by(model).is_none()) else {
+        return;
+    };
+    if submit::give(model, &format!("/goal {goal}"), Then::Submit).is_ok() {
+        model.draft.goal_due = None;
+        model.info("the goal of the session before is set again");
     }
 }

@@ -26,6 +26,7 @@ use crate::app::{
         submission::SubmissionEvent,
     },
     reboot::{self, RebootEvent, in_place::ReplaceEvent, submit},
+    session::human,
 };
 
 /// What happens to a turn.
@@ -277,6 +278,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             save_iteration(model);
             checkpoint::save(model, SaveOrder::TurnOver);
             model.emit_all(quiet_timer(model));
+            human::set_goal(model);
         }
         // Its hook is late.
         Some(TurnEvent::Failed(..)) if model.session.agent.is_closed() => {}

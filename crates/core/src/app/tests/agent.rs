@@ -1,5 +1,6 @@
 //! What the agent reports, and what becomes of its state.
 
+use pitstop_agent::TimedPrompt;
 use pitstop_transcript::human::HumanWords;
 use serde_json::{Value, json};
 
@@ -83,6 +84,57 @@ fn a_prompt_that_the_client_gives_by_itself_is_no_request() {
             "{:?}",
             said(&bench)
         );
+    }
+}
+
+/// A prompt that the client gives again and again.
+fn every_five_minutes(prompt: &str) -> Background {
+    Background {
+        prompts: vec![TimedPrompt {
+            id: "c1".into(),
+            recurs: true,
+            schedule: "*/5 * * * *".into(),
+            prompt: prompt.into(),
+        }],
+        ..Background::default()
+    }
+}
+
+#[test]
+fn a_goal_and_prompts_at_set_times_go_over_into_a_fresh_session() {
+    let goal = |met: bool| {
+        json!({"type": "attachment", "attachment": {"type": "goal_status", "sentinel": true,
+            "met": met, "condition": "all tests pass"}})
+    };
+    let secret = format!("ghp_{}", "0123456789".repeat(4));
+    for (is_met, typed) in [(false, true), (true, false)] {
+        let mut bench = Bench::new();
+        bench.prompted(OLD, "Build it");
+        transcribed(&mut bench, &["Build it"], &[goal(false), goal(is_met)]);
+        let ended = |number| AgentEvent::TurnEnded {
+            session: session(number),
+            last_message: None,
+            background: every_five_minutes(&format!("check\nthe build {secret}")),
+            transcript_path: None,
+        };
+        bench.send(Event::Agent(ended(OLD)));
+        // Whoever approves does not wait for a prompt that comes again and again.
+        let start = bench.rebooted();
+        let handoff = start.prompt.expect("the handoff");
+        assert!(handoff.contains("CronList"), "{handoff}");
+        assert!(
+            handoff.contains("- */5 * * * *: check the build") && !handoff.contains(&secret),
+            "{handoff}"
+        );
+        bench.spawned(3);
+        bench.started(NEW);
+        bench.prompted(NEW, &handoff);
+        bench.prompt_box(PromptBox::Empty);
+        bench.model.session.agent.takes_pastes = true;
+        bench.send(Event::Agent(ended(NEW)));
+        let given = bench.model.session.submission.is_open();
+        assert_eq!(given, typed, "met: {is_met}");
+        assert_eq!(bench.model.draft.goal_due, None);
     }
 }
 

@@ -836,6 +836,7 @@ fn a_wake_up_is_waited_for_as_long_as_the_client_may_set_it() {
         prompts: vec![pitstop_agent::TimedPrompt {
             id: "c1".to_owned(),
             recurs: false,
+            ..Default::default()
         }],
         ..Background::default()
     };
