@@ -26,7 +26,7 @@ use pitstop_transcript::{
     prompts,
     record::{Splitter, parsed_records},
     steps::{self, IN_BACKGROUND, STEPS_HEADING, denial_reason, is_outcome},
-    words::Fences,
+    words::{Fences, without_images},
     work::{PLAN_HEADING, REFUSED_PLAN},
 };
 
@@ -156,6 +156,9 @@ fn take_line(said: &mut Sought, by_human: &mut Sought, line: &[u8]) {
             // In the last steps it is the result of the call that has asked.
             said.look_in(&answer);
         }
+        for image in prompts::image_sources(&record) {
+            by_human.look_in(&image);
+        }
         for text in by_a_human(&record) {
             match shell_mode(text) {
                 Some(ShellMode::Ran(command)) => by_human.look_in(&format!("! {command}")),
@@ -202,10 +205,8 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
             }
             (PROMPTS_HEADING, _) => {
                 let said = parse_item(text).filter(|_| !text.starts_with("- ("));
-                add_text(
-                    &said.map_or_else(String::new, |said| said.text),
-                    &mut claims,
-                );
+                let said = said.map_or_else(String::new, |said| said.text);
+                add_text(without_images(&said), &mut claims);
                 true
             }
             (STEPS_HEADING, false) => add_step(text, &mut claims),

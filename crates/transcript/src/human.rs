@@ -18,7 +18,8 @@ use super::{
     commands::{ShellMode, record_time, shell_mode},
     content::first_text,
     denial::{Denial, own_words, read_denial},
-    prompts, prose,
+    prompts::{self, IMAGE_SOURCE},
+    prose,
     record::STOPPED,
     words::{plain_key, split_ends},
 };
@@ -47,6 +48,9 @@ const LISTED_CAP: usize = 2 * 1024;
 
 /// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
 pub const KEPT_PROMPTS: usize = 500;
+
+/// The start of the mark that stands for an image in a prompt.
+const IMAGE: &str = "[Image #";
 
 /// The number of prompts of the client itself that are known: only the latest ones have just been reported by a hook.
 const OF_CLIENT: usize = 16;
@@ -119,6 +123,7 @@ impl HumanWords {
                         _ => self.take_prompt(text, at),
                     };
                 }
+                any |= self.name_images(&prompts::image_sources(record));
                 if let Some(goal) = prompts::goal_status(record) {
                     any |= self.take_goal(record, goal, at);
                 }
@@ -169,6 +174,26 @@ impl HumanWords {
         {
             self.latest = Some(whole);
         }
+        true
+    }
+
+    /// Adds the files of its images to the latest prompt, so that another session can look at them; returns whether it has any.
+    fn name_images(&mut self, images: &[String]) -> bool {
+        let awaits =
+            |said: &&mut Said| said.text.contains(IMAGE) && !said.text.contains(IMAGE_SOURCE);
+        let Some(listed) = self.prompts.last_mut().filter(awaits) else {
+            return false;
+        };
+        if images.is_empty() {
+            return false;
+        }
+        let key = plain_key(&listed.text);
+        for whole in [&mut self.first, &mut self.latest].into_iter().flatten() {
+            if plain_key(&as_listed(&whole.text)) == key {
+                whole.text = format!("{}\n{}", whole.text, images.join("\n"));
+            }
+        }
+        listed.text = format!("{} {}", listed.text, images.join(" "));
         true
     }
 
@@ -826,6 +851,50 @@ mod tests {
             assert!(!words.take_record(&given));
             assert_eq!(listed_of(&words), [text.as_str()]);
         }
+    }
+
+    #[test]
+    fn a_prompt_has_the_files_of_its_images() {
+        let sources = |paths: &[&str]| {
+            let named = paths
+                .iter()
+                .map(|path| json!({"type": "text", "text": format!("{IMAGE_SOURCE}{path}]")}));
+            let blocks: Vec<Value> = named.collect();
+            json!({"type": "user", "isMeta": true, "message": {"content": blocks}})
+        };
+        let mut words = HumanWords::default();
+        for (prompt, paths) in [
+            (
+                "[Image #1] make the header look like this",
+                vec!["/p/my app/ヘッダー [2].png"],
+            ),
+            (
+                "zwischen [Image #2] und [Image #3] liegt der Fehler",
+                vec!["/tmp/a.png", "/tmp/b.png"],
+            ),
+        ] {
+            words.take_record(&user(prompt, &json!({})));
+            assert!(HumanWords::may_hold_words(
+                sources(&paths).to_string().as_bytes()
+            ));
+            assert!(words.take_record(&sources(&paths)));
+            // Read again, it is not named twice.
+            assert!(!words.take_record(&sources(&paths)));
+            let latest = words.latest.as_ref().or(words.first.as_ref()).unwrap();
+            let listed = listed_of(&words).pop().unwrap();
+            assert_eq!(plain_key(listed), plain_key(prompt));
+            for path in paths {
+                let named = format!("{IMAGE_SOURCE}{path}]");
+                assert!(
+                    latest.text.contains(&named) && listed.contains(&named),
+                    "{latest:?}"
+                );
+            }
+        }
+        // No file belongs to words without an image.
+        words.take_prompt("Now the tests", None);
+        assert!(!words.take_record(&sources(&["/tmp/c.png"])));
+        assert_eq!(plain_key("[Image: source: x]"), "image source x");
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::{borrow::Cow, sync::LazyLock};
 use regex::Regex;
 use serde_json::Value;
 
+use pitstop_base::redact;
+
 use super::{
-    content::first_text,
+    content::{first_text, joined_text},
     prose::{looks_printed, name_long_paste},
 };
 
@@ -108,6 +110,20 @@ pub fn task_report(record: &Value) -> Option<String> {
     });
     let report = format!("{summary}\n{}", answer.unwrap_or_default());
     Some(report.trim().to_owned())
+}
+
+/// The start of the client's line about the file of an image in a prompt.
+pub(super) const IMAGE_SOURCE: &str = "[Image: source: ";
+
+/// Returns the lines in which the client names the files of the images in the prompt before this record: `[Image: source: /p/a.png]`.
+pub fn image_sources(record: &Value) -> Vec<String> {
+    let is_main = record["isMeta"] == true && record["isSidechain"] != true;
+    let text = is_main.then(|| joined_text(&record["message"]["content"]));
+    let lines = text.iter().flat_map(|text| text.lines());
+    let sources = lines.filter(|line| line.starts_with(IMAGE_SOURCE) && line.ends_with(']'));
+    sources
+        .map(|line| redact::redact(line).into_owned())
+        .collect()
 }
 
 /// Returns what a record says of the goal that a person has set by `/goal`: the condition without which the client lets no turn end,

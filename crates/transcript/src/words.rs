@@ -3,6 +3,8 @@
 //! Text in a fence or in a quotation is shown, not said; signals (`handoff`) and the stop phrase of an autonomous run
 //! (`autopilot`) count only outside of both. Lines that are signals address pitstop, not a reader.
 
+use super::prompts::IMAGE_SOURCE;
+
 /// The state of the code fences of a text, followed line by line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fences {
@@ -71,10 +73,22 @@ pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
     })
 }
 
+/// Returns a text without what the client says of its images at its end.
+pub fn without_images(mut text: &str) -> &str {
+    while text.ends_with(']')
+        && let Some(at) = text.rfind(IMAGE_SOURCE).filter(|at| *at > 0)
+    {
+        text = text[..at].trim_end();
+    }
+    text
+}
+
 /// Returns the key by which two texts of a person are equal: their letters and digits in small letters, and the signs in which
 /// two texts may differ that mean something else: `C` and `C++`, `x < 1` and `x > 1`, `10` and `10 %`, `5` and `-5`.
+///
+/// The client's lines about the images in a prompt, which a hook does not have, make no difference.
 pub fn plain_key(text: &str) -> String {
-    let lower = text.to_lowercase();
+    let lower = without_images(text).to_lowercase();
     let (mut key, mut before) = (String::with_capacity(lower.len()), ' ');
     let mut rest = lower.chars();
     while let Some(c) = rest.next() {

@@ -213,6 +213,14 @@ pub struct Work {
 impl Work {
     /// Takes one record of the transcript; a subagent's, the client's own and unknown ones change nothing.
     pub fn take_record(&mut self, record: &Value) {
+        for image in prompts::image_sources(record) {
+            let file = image.strip_prefix(prompts::IMAGE_SOURCE);
+            let file = file
+                .and_then(|file| file.strip_suffix(']'))
+                .unwrap_or_default();
+            self.use_file(&self.places.relative_path(file), worth::ASKED);
+            self.steps.note_prompt(&image);
+        }
         if record["isSidechain"] == true
             || record["isMeta"] == true
             || record["isCompactSummary"] == true

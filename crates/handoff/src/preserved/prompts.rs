@@ -51,6 +51,9 @@ impl PreservedState {
                     let pinned = have.pinned || constraint.pinned;
                     if have.origin != Origin::Human {
                         *have = constraint;
+                    } else if constraint.said.text.starts_with(&have.said.text) {
+                        // The transcript says more of it than the hook: the files of its images.
+                        have.said.text = constraint.said.text;
                     }
                     have.pinned = pinned;
                 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use pitstop_transcript::human::{HumanWords, Said};
+use pitstop_transcript::{
+    human::{HumanWords, Said},
+    words::plain_key,
+};
 
 /// The prompts that are kept through the lineage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -32,6 +35,13 @@ impl Requests {
         if self.first.is_none() {
             self.first = words.carried_first.as_ref().or(first).cloned();
         }
+        // The transcript says more of it than the hook: the files of its images.
+        if let (Some(own), Some(first)) = (&mut self.first, first)
+            && first.text.starts_with(&own.text)
+            && plain_key(&first.text) == plain_key(&own.text)
+        {
+            own.text.clone_from(&first.text);
+        }
         // The words that a handoff carried are older than those read since.
         let carried = words.carried_latest.as_ref();
         let latest = prompt.or_else(|| carried.filter(|_| self.latest.is_none()));
@@ -48,6 +58,26 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_request_gets_the_files_of_its_images_from_the_transcript() {
+        let images = json!({"type": "user", "isMeta": true, "message": {"content": "[Image: source: /p/a.png]"}});
+        let (mut words, mut requests) = (HumanWords::default(), Requests::default());
+        for prompt in ["[Image #1] Build it like this", "[Image #2] und so"] {
+            words.take_prompt(prompt, None);
+            requests.take(&words, None);
+            words.take_record(&images);
+            requests.take(&words, None);
+        }
+        let texts = [requests.first, requests.latest].map(|said| said.unwrap().text);
+        assert_eq!(
+            texts,
+            [
+                "[Image #1] Build it like this\n[Image: source: /p/a.png]",
+                "[Image #2] und so\n[Image: source: /p/a.png]",
+            ]
+        );
+    }
 
     #[test]
     fn a_request_that_was_taken_back_out_of_the_queue_is_none() {
