@@ -78,7 +78,7 @@ pub struct HumanWords {
     pub latest: Option<Said>,
     /// The prompts without what was pasted into them, oldest first, each once. One that only says "go on" is left out.
     pub prompts: Vec<Said>,
-    /// The goal that a person has set in the client, and that holds still.
+    /// The goal that a person has set in the client, until it is met, given up or cleared.
     pub goal: Option<String>,
     /// The prompts that were taken back out of the queue, by [`plain_key`].
     pub taken_back: BTreeSet<String>,
@@ -273,9 +273,9 @@ impl HumanWords {
         self.keys.contains(key)
     }
 
-    /// Reports whether the client gave this prompt by itself, by its [`plain_key`].
+    /// Reports whether the client gave this prompt by itself, and no person did, by its [`plain_key`].
     pub fn is_of_client(&self, key: &str) -> bool {
-        self.of_client.iter().any(|one| one == key)
+        self.of_client.iter().any(|one| one == key) && !self.has_prompt(key)
     }
 
     /// Reports whether a prompt was taken back out of the queue.

@@ -117,8 +117,8 @@ pub(super) const IMAGE_SOURCE: &str = "[Image: source: ";
 
 /// Returns the lines in which the client names the files of the images in the prompt before this record: `[Image: source: /p/a.png]`.
 pub fn image_sources(record: &Value) -> Vec<String> {
-    let is_main = record["isMeta"] == true && record["isSidechain"] != true;
-    let text = is_main.then(|| joined_text(&record["message"]["content"]));
+    let is_client = record["isMeta"] == true && record["isSidechain"] != true;
+    let text = is_client.then(|| joined_text(&record["message"]["content"]));
     let lines = text.iter().flat_map(|text| text.lines());
     let sources = lines.filter(|line| line.starts_with(IMAGE_SOURCE) && line.ends_with(']'));
     sources

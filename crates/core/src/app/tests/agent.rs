@@ -72,6 +72,13 @@ fn a_prompt_that_the_client_gives_by_itself_is_no_request() {
             assert_eq!(latest(&bench).as_deref(), Some("with tests"));
             assert_eq!(said(&bench), ["Build it", "with tests"]);
         }
+        // Then a person says the same.
+        bench.prompted(OLD, prompt);
+        let mut words = HumanWords::default();
+        words.take_record(&given);
+        words.take_prompt(prompt, None);
+        bench.model.draft.words_read(words, None);
+        assert_eq!(said(&bench), ["Build it", "with tests", prompt]);
         // A person has said the same in an earlier session.
         let mut bench = Bench::new();
         let mut words = HumanWords::default();
