@@ -327,7 +327,7 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
         Unsent::Unreadable => ": what cannot be read of it, such as an image, ends with the agent",
         Unsent::Nothing => "",
     };
-    let has_draft = model.session.agent.has_draft();
+    let has_draft = model.session.agent.has_unsent();
     let draft = has_draft.then(|| format!("A prompt is typed and not sent{kept}."));
     let queued = queued(model).len();
     let queued = (queued > 0).then(|| {

@@ -19,7 +19,7 @@ use pitstop_agent::{
     claude::prompt_box::{self, PromptBox},
 };
 use pitstop_base::{clean, redact::redact};
-use pitstop_transcript::Tokens;
+use pitstop_transcript::{Tokens, prompts::without_marks};
 
 use crate::app::{
     effect::Effect,
@@ -319,9 +319,17 @@ pub(in crate::app) fn is_handoff_lent(model: &Model) -> bool {
     lent.is_some_and(|lent| lent.document == Document::Handoff)
 }
 
-/// Returns what the prompt box holds now, behind an earlier prompt that could not be put back there yet.
+/// Returns what the prompt box holds now, behind what a person has put aside there and an earlier prompt that could not be put back yet.
 pub fn unsent(model: &Model) -> Unsent {
-    match (&model.reboot.unsent, in_box(model)) {
+    let agent = &model.session.agent;
+    let aside = agent.put_aside.as_ref();
+    let aside = aside.map(|text| without_marks(&agent.pastes.expand(text)));
+    let now = match (in_box(model), aside) {
+        (Unsent::Nothing, Some(aside)) => Unsent::Text(aside),
+        (Unsent::Text(text), Some(aside)) => Unsent::Text(format!("{aside}\n{text}")),
+        (now, _) => now,
+    };
+    match (&model.reboot.unsent, now) {
         // What the box of an agent that is gone held was taken over at its end.
         (Some(_), _) if model.session.agent.state == AgentState::Exited => Unsent::Nothing,
         (Some(waiting), Unsent::Text(text)) if !text.contains(&waiting.text) => {

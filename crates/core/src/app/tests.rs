@@ -382,7 +382,11 @@ impl Bench {
     }
 
     fn press(&mut self, code: KeyCode) -> Vec<Effect> {
-        let event = KeyEvent::new(code, KeyModifiers::NONE);
+        self.key(code, KeyModifiers::NONE)
+    }
+
+    fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) -> Vec<Effect> {
+        let event = KeyEvent::new(code, modifiers);
         self.send(Event::Host(HostEvent::Input(HostInput::Key {
             event,
             raw: vec![b'?'],

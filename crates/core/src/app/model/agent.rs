@@ -5,7 +5,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{api::wire::AgentState, app::event::PaneEvent, lineage::ProcessStamp};
 use pitstop_agent::{
-    Background, Failure, PromptCache, TimedPrompt, bridge::ToolsBy, claude::prompt_box::PromptBox,
+    Background, Failure, PromptCache, TimedPrompt,
+    bridge::{ToolsBy, UnsentPrompt},
+    claude::prompt_box::PromptBox,
 };
 use pitstop_base::clock::At;
 use pitstop_terminal::{input::HostInput, screen::Progress};
@@ -51,6 +53,10 @@ pub struct AgentView {
     pub takes_pastes: bool,
     /// The progress that it reports.
     pub progress: Option<Progress>,
+    /// The text that a person has put aside from the prompt box (`Ctrl-S`), with the client's marks in it. It is gone with the process.
+    pub put_aside: Option<String>,
+    /// True if the last key that a person has typed puts the text aside.
+    puts_aside: bool,
     /// True if it has asked for mouse events.
     pub takes_mouse: bool,
     /// True if it has the whole screen of the pane, of which nothing is kept that has scrolled away.
@@ -142,13 +148,39 @@ impl AgentView {
     pub(in crate::app) fn typed(&mut self, key: &KeyEvent, at: At) {
         self.typed_at = Some(at);
         let enter = key.code == KeyCode::Enter && key.modifiers.is_empty();
-        let clears = key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+        let control = |c| key.code == KeyCode::Char(c) && key.modifiers == KeyModifiers::CONTROL;
+        let clears = control('c');
+        let holds = |draft: &UnsentPrompt| !draft.text.is_empty();
+        self.puts_aside = control('s') && self.bridge.reported.draft.as_ref().is_some_and(holds);
         // Anything else may leave text in the prompt, a recalled one too; a backslash makes Enter a new line.
         self.draft = !clears && (!enter || (self.draft && self.backslash));
         self.backslash = key.code == KeyCode::Char('\\');
         if enter {
             self.activity.elsewhere.submitted();
         }
+    }
+
+    /// Takes in the text that the client's own side reports of the prompt box.
+    pub(in crate::app) fn box_reported(&mut self, now: UnsentPrompt) {
+        let is_put_aside = now.text.is_empty() && std::mem::take(&mut self.puts_aside);
+        let back = |aside: &mut String| now.text.contains(&*aside);
+        self.put_aside.take_if(back);
+        let before = self.bridge.reported.draft.replace(now);
+        if let Some(before) = before.filter(|_| is_put_aside) {
+            self.put_aside = Some(before.text);
+        }
+    }
+
+    /// Takes in that the agent was given this prompt: what was put aside may be in it.
+    pub(in crate::app) fn prompt_given(&mut self, prompt: &str) {
+        let pastes = &self.pastes;
+        let given = |aside: &mut String| prompt.contains(pastes.expand(aside).trim());
+        self.put_aside.take_if(given);
+    }
+
+    /// Reports whether a person has typed something that ends with the process, as far as is known.
+    pub fn has_unsent(&self) -> bool {
+        self.has_draft() || self.put_aside.is_some()
     }
 
     /// Notes the prompt with which its process is started, if there is one: it is of no other process, also where the transcript shows

@@ -67,7 +67,7 @@ pub struct HandoffDraft {
     pub rewinds: Rewinds,
     /// The human's first and latest request.
     pub requests: Requests,
-    /// The goal that a person has set in the client, and that holds still.
+    /// The goal that a person has set in the client, until it is met, given up or cleared.
     pub goal: Option<String>,
     /// The goal of the session before, which this one is given behind its first turn.
     pub(in crate::app) goal_due: Option<String>,

@@ -184,7 +184,7 @@ pub(in crate::app) fn asks_before_quit(model: &Model) -> bool {
     let busy = open || !model.session.agent.background.tasks.is_empty();
     let run = model.autopilot.as_ref();
     let runs = run.is_some_and(|run| !run.pilot.is_over());
-    (busy || runs || model.session.agent.has_draft() || model.draft.notes.unsaved().is_some())
+    (busy || runs || model.session.agent.has_unsent() || model.draft.notes.unsaved().is_some())
         && model.outside.quitting().is_none()
         && model.view.overlay != Some(Overlay::Quit)
 }

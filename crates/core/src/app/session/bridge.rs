@@ -240,7 +240,7 @@ impl Session {
             }
             Fact::PromptSubmitted { origin, .. } => reported.origin = Some(origin),
             Fact::DraftChanged(draft) => {
-                reported.draft = Some(draft);
+                self.agent.box_reported(draft);
                 return Some(FactSeen::BoxChanged);
             }
             Fact::PromptPutBack(prompt) => effects.push(Effect::TakeBack(self.id, prompt)),

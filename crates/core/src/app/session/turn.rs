@@ -244,6 +244,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             let effects = &mut model.scratch.effects;
             let refused = model.session.await_signs(begins, model.now, effects);
             model.draft.prompt_hooked();
+            model.session.agent.prompt_given(&prompt);
             let warmup = model.config.reboot.warmup_prompt.as_deref();
             model.draft.prompted(&prompt, warmup, model.now);
             model.reboot.prompt_seen(&prompt).carry_out(model);

@@ -372,6 +372,49 @@ fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
 }
 
 #[test]
+fn what_was_put_aside_goes_over_until_it_is_back_or_given() {
+    let words = |text: &str| {
+        let (text, cursor) = (text.to_owned(), 0);
+        let draft = UnsentPrompt { text, cursor };
+        Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft))
+    };
+    for aside in ["then the docs", "第一 🎉\nund dann", "see a.rs first"] {
+        let put_aside = || {
+            let mut bench = Bench::bridged();
+            bench.bridge_says(OLD, words(aside));
+            bench.key(KeyCode::Char('s'), KeyModifiers::CONTROL);
+            bench.bridge_says(OLD, words(""));
+            bench
+        };
+        let is = |bench: &Bench, text: &str| {
+            assert_eq!(unsent(&bench.model), Unsent::Text(text.to_owned()));
+        };
+        let mut bench = put_aside();
+        is(&bench, aside);
+        assert_eq!(bench.kept_in_a_moment(), [Some(aside.to_owned())]);
+        bench.bridge_says(OLD, words("and now this"));
+        is(&bench, &format!("{aside}\nand now this"));
+        // What is submitted is another text, behind which the client puts it back.
+        bench.prompted(OLD, "and now this");
+        bench.bridge_says(OLD, words(""));
+        is(&bench, aside);
+        bench.bridge_says(OLD, words(aside));
+        is(&bench, aside);
+        bench.bridge_says(OLD, words(""));
+        assert_eq!(unsent(&bench.model), Unsent::Nothing);
+        let mut bench = put_aside();
+        bench.prompted(OLD, &format!("first {aside}"));
+        assert_eq!(unsent(&bench.model), Unsent::Nothing);
+        // Cleared is not put aside.
+        let mut bench = Bench::bridged();
+        bench.bridge_says(OLD, words(aside));
+        bench.key(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        bench.bridge_says(OLD, words(""));
+        assert_eq!(unsent(&bench.model), Unsent::Nothing);
+    }
+}
+
+#[test]
 fn what_is_typed_while_a_usage_limit_holds_is_kept() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "port it");

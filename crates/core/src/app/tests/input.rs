@@ -151,9 +151,7 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
     bench.git();
     bench.press(KeyCode::Char('e'));
     bench.press(KeyCode::Char('X'));
-    let event = KeyEvent::new(KeyCode::Char('s'), KeyModifiers::CONTROL);
-    let raw = vec![b'?'];
-    bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    bench.key(KeyCode::Char('s'), KeyModifiers::CONTROL);
     assert!(begins(&bench));
     bench.press(KeyCode::Esc);
     assert!(bench.model.draft.handoff.editor.is_none());
