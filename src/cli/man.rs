@@ -109,7 +109,7 @@ fn program_page(program: Command) -> io::Result<String> {
         add_entry(&mut own, name, text);
     }
     own.control("SH", ["EXAMPLES"]);
-    for (command, text) in readme_examples() {
+    for (command, text) in examples() {
         add_entry(&mut own, command, text);
     }
     own.control("SH", ["VERSION"]);
@@ -199,13 +199,25 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ),
 ];
 
-/// Returns the commands of the README's section `Use it`, and what they do.
-fn readme_examples() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let section = include_str!("../../README.md").split("## Use it\n").nth(1);
-    let block = section.and_then(|section| section.split("```").nth(1));
-    let lines = block.unwrap_or_default().lines();
-    lines.filter_map(|line| {
+/// The commands of the README's section `Use it`, and what they do.
+const EXAMPLES: &str = include_str!("../../assets/examples.txt");
+
+/// Returns each of these commands with what it does.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str)> {
+    EXAMPLES.lines().filter_map(|line| {
         let (command, text) = line.split_once('#')?;
         Some((command.trim(), text.trim()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_are_those_of_the_readme() {
+        let readme = include_str!("../../README.md");
+        assert!(readme.contains(&format!("## Use it\n\n```sh\n{EXAMPLES}```\n")));
+        assert!(examples().count() > 5);
+    }
 }

@@ -23,7 +23,7 @@ use super::{
     record::STOPPED,
     words::{plain_key, split_ends},
 };
-use pitstop_base::redact;
+use pitstop_base::{recent, redact};
 
 /// The headings of the handoff's sections that hold the human's words.
 pub const OBJECTIVE_HEADING: &str = "## Objective";
@@ -259,11 +259,8 @@ impl HumanWords {
         }
         let key = key_of(prompt);
         if !key.is_empty() && !self.keys.contains(&key) {
-            self.of_client.retain(|one| *one != key);
-            self.of_client.push_back(key);
-            if self.of_client.len() > OF_CLIENT {
-                self.of_client.pop_front();
-            }
+            recent::take(&mut self.of_client, &key);
+            recent::push(&mut self.of_client, key, OF_CLIENT);
         }
         false
     }

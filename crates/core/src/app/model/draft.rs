@@ -1,7 +1,5 @@
 //! The facts that the handoff is made of, and the handoff.
 
-use std::collections::BTreeSet;
-
 use crate::{
     api::wire::Reply,
     app::{
@@ -72,7 +70,7 @@ pub struct HandoffDraft {
     /// The goal of the session before, which this one is given behind its first turn.
     pub(in crate::app) goal_due: Option<String>,
     /// The keys of prompts that only a hook has reported: the transcript shows whether a person gave them.
-    pub(in crate::app) hooked_only: BTreeSet<String>,
+    pub(in crate::app) hooked_only: Vec<String>,
     /// The sessions that were left without a handoff, oldest first: what a person has said in them is carried on.
     pub(in crate::app) left_sessions: Vec<SessionId>,
     /// The work at hand, as the transcript shows it.
