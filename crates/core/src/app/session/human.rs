@@ -50,8 +50,14 @@ pub(in crate::app) fn set_goal(model: &mut Model) {
     let Some(goal) = due.filter(|_| free && text_blocked_by(model).is_none()) else {
         return;
     };
-    if submit::give(model, &format!("/goal {goal}"), Then::Submit).is_ok() {
-        model.draft.goal_due = None;
-        model.info("the goal of the session before is set again");
+    match submit::give(model, &format!("/goal {goal}"), Then::Submit) {
+        Ok(()) => {
+            model.draft.goal_due = None;
+            model.info("the goal of the session before is set again");
+        }
+        // It is tried again behind the next turn.
+        Err(why) => model.info(format!(
+            "the goal of the session before is not set again yet: {why}"
+        )),
     }
 }

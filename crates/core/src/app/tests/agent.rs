@@ -136,6 +136,20 @@ fn a_goal_and_prompts_at_set_times_go_over_into_a_fresh_session() {
         bench.spawned(3);
         bench.started(NEW);
         bench.prompted(NEW, &handoff);
+        // A text of a person's is in the way until it is submitted.
+        bench.prompt_box(holds("and the docs"));
+        bench.send(Event::Agent(ended(NEW)));
+        assert_eq!(bench.model.draft.goal_due.is_some(), typed);
+        let waits = |bench: &Bench| {
+            bench
+                .model
+                .view
+                .notices
+                .iter()
+                .any(|one| one.text.contains("not set again yet"))
+        };
+        assert_eq!(waits(&bench), typed);
+        bench.prompted(NEW, "and the docs");
         bench.prompt_box(PromptBox::Empty);
         bench.model.session.agent.takes_pastes = true;
         bench.send(Event::Agent(ended(NEW)));
