@@ -38,12 +38,14 @@ pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Opti
 /// Opens the next iteration and orders its process.
 pub(super) fn start(model: &mut Model, new: NewProcess) {
     let (left, session) = (model.session.id, new.session);
-    let goal = (model.draft.goal.take()).or(model.draft.goal_due.take());
+    let goal = model.draft.take_goal();
     open_iteration(model, Some(session), new.cause, new.parent);
     if !new.resume {
         model.session.spending.begin_session(session);
         // A session that is resumed has it still.
-        model.draft.goal_due = goal.filter(|_| new.handoff.is_some());
+        model
+            .draft
+            .await_goal(goal.filter(|_| new.handoff.is_some()));
     }
     if let Some(of) = new.back_in {
         model.draft.note_left((left != session).then_some(left));

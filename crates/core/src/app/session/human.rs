@@ -42,6 +42,18 @@ impl HandoffDraft {
     }
 }
 
+impl HandoffDraft {
+    /// Takes the goal out of a session that is left, or the one that it has not been given yet.
+    pub(in crate::app) fn take_goal(&mut self) -> Option<String> {
+        self.goal.take().or(self.goal_due.take())
+    }
+
+    /// Notes the goal that this session is to be given, or that it has been given it.
+    pub(in crate::app) fn await_goal(&mut self, goal: Option<String>) {
+        self.goal_due = goal;
+    }
+}
+
 /// Sets the goal of the session before in a session that has begun with its handoff, once no turn runs: the client ends a goal with its
 /// process. A run goes on by itself.
 pub(in crate::app) fn set_goal(model: &mut Model) {
@@ -52,7 +64,7 @@ pub(in crate::app) fn set_goal(model: &mut Model) {
     };
     match submit::give(model, &format!("/goal {goal}"), Then::Submit) {
         Ok(()) => {
-            model.draft.goal_due = None;
+            model.draft.await_goal(None);
             model.info("the goal of the session before is set again");
         }
         // It is tried again behind the next turn.
