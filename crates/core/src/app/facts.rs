@@ -324,6 +324,7 @@ pub fn unsent(model: &Model) -> Unsent {
     let agent = &model.session.agent;
     let aside = agent.put_aside.as_ref();
     let aside = aside.map(|text| without_marks(&agent.pastes.expand(text)));
+    let aside = aside.filter(|text| !text.trim().is_empty());
     let now = match (in_box(model), aside) {
         (Unsent::Nothing, Some(aside)) => Unsent::Text(aside),
         (Unsent::Text(text), Some(aside)) => Unsent::Text(format!("{aside}\n{text}")),

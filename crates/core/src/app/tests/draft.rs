@@ -405,6 +405,12 @@ fn what_was_put_aside_goes_over_until_it_is_back_or_given() {
         let mut bench = put_aside();
         bench.prompted(OLD, &format!("first {aside}"));
         assert_eq!(unsent(&bench.model), Unsent::Nothing);
+        // An image alone has no words that could be kept.
+        let mut bench = Bench::bridged();
+        bench.bridge_says(OLD, words("[Image #1]"));
+        bench.key(KeyCode::Char('s'), KeyModifiers::CONTROL);
+        bench.bridge_says(OLD, words(""));
+        assert_eq!(unsent(&bench.model), Unsent::Nothing);
         // Cleared is not put aside.
         let mut bench = Bench::bridged();
         bench.bridge_says(OLD, words(aside));
