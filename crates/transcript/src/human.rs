@@ -18,7 +18,7 @@ use super::{
     commands::{ShellMode, record_time, shell_mode},
     content::first_text,
     denial::{Denial, own_words, read_denial},
-    prompts::{self, IMAGE_SOURCE},
+    prompts::{self, IMAGE_MARK, IMAGE_SOURCE},
     prose,
     record::STOPPED,
     words::{plain_key, split_ends},
@@ -48,9 +48,6 @@ const LISTED_CAP: usize = 2 * 1024;
 
 /// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
 pub const KEPT_PROMPTS: usize = 500;
-
-/// The start of the mark that stands for an image in a prompt.
-const IMAGE: &str = "[Image #";
 
 /// The number of prompts of the client itself that are known: only the latest ones have just been reported by a hook.
 const OF_CLIENT: usize = 16;
@@ -180,7 +177,7 @@ impl HumanWords {
     /// Adds the files of its images to the latest prompt, so that another session can look at them; returns whether it has any.
     fn name_images(&mut self, images: &[String]) -> bool {
         let awaits =
-            |said: &&mut Said| said.text.contains(IMAGE) && !said.text.contains(IMAGE_SOURCE);
+            |said: &&mut Said| said.text.contains(IMAGE_MARK) && !said.text.contains(IMAGE_SOURCE);
         let Some(listed) = self.prompts.last_mut().filter(awaits) else {
             return false;
         };
@@ -311,6 +308,25 @@ impl HumanWords {
     }
 }
 
+/// Returns the content of a prompt that the agent was given, and the part of its record that says of whom it is.
+fn given_prompt(record: &Value) -> Option<(&Value, &Value)> {
+    match record["type"].as_str()? {
+        "user" => Some((&record["message"]["content"], record)),
+        "attachment" if record["attachment"]["type"] == "queued_command" => {
+            Some((&record["attachment"]["prompt"], &record["attachment"]))
+        }
+        _ => None,
+    }
+}
+
+/// Reports whether a person gave what a record of the main conversation holds, by the part of it that says so.
+fn is_a_persons(source: &Value) -> bool {
+    // Clients before 2.1.3 do not name an origin.
+    let origin = source["origin"]["kind"].as_str().unwrap_or("human");
+    let typed = origin == "human" && source["promptSource"] != "system";
+    source["isMeta"] != true && (typed || is_by_bridge(&source["origin"]))
+}
+
 /// Returns the texts of a record that a person gave: prompts, also those that wait, and their words on a call that they refused or
 /// allowed.
 pub fn by_a_human(record: &Value) -> Vec<&str> {
@@ -318,20 +334,12 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
     if by_client.iter().any(|key| record[*key] == true) {
         return Vec::new();
     }
-    let (content, source) = match record["type"].as_str() {
-        Some("user") => (&record["message"]["content"], record),
-        Some("attachment") if record["attachment"]["type"] == "queued_command" => {
-            (&record["attachment"]["prompt"], &record["attachment"])
-        }
-        Some("queue-operation") if record["operation"] == "enqueue" => (&record["content"], record),
-        _ => return Vec::new(),
-    };
-    // Clients before 2.1.3 do not name an origin.
-    let origin = source["origin"]["kind"].as_str().unwrap_or("human");
-    let typed = origin == "human" && source["promptSource"] != "system";
-    if source["isMeta"] == true || !(typed || is_by_bridge(&source["origin"])) {
+    let waits = record["type"] == "queue-operation" && record["operation"] == "enqueue";
+    let queued = || waits.then_some((&record["content"], record));
+    let prompt = given_prompt(record).or_else(queued);
+    let Some((content, _)) = prompt.filter(|(_, source)| is_a_persons(source)) else {
         return Vec::new();
-    }
+    };
     let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
     let mut texts: Vec<&str> = content.as_str().into_iter().collect();
     for block in blocks {
@@ -347,14 +355,9 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
 
 /// Returns the text of a prompt that the agent was given and that no person wrote: a scheduled one, or one by which the client goes on.
 pub(super) fn by_the_client(record: &Value) -> Option<&str> {
-    let (content, source) = match record["type"].as_str()? {
-        "user" => (&record["message"]["content"], record),
-        "attachment" => (&record["attachment"]["prompt"], &record["attachment"]),
-        _ => return None,
-    };
     let is_main = record["isSidechain"] != true && record["isCompactSummary"] != true;
-    let text = first_text(content).filter(|_| is_main && by_a_human(record).is_empty())?;
-    (source["isMeta"] == true || source["origin"]["kind"].is_string()).then_some(text)
+    let (content, source) = given_prompt(record).filter(|_| is_main)?;
+    first_text(content).filter(|_| record["isMeta"] == true || !is_a_persons(source))
 }
 
 /// Returns the answers that a person chose or wrote to questions of the agent, each with its question.

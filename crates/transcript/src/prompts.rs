@@ -17,8 +17,11 @@ use super::{
 /// The text that every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
 
+/// The start of the mark that stands for an image in a prompt.
+pub(super) const IMAGE_MARK: &str = "[Image #";
+
 /// The starts of the marks that the client's prompt box puts in the place of long pastes and pictures.
-pub const BOX_MARKS: [&str; 3] = ["[Pasted text #", "[Image #", "[...Truncated text #"];
+pub const BOX_MARKS: [&str; 3] = ["[Pasted text #", IMAGE_MARK, "[...Truncated text #"];
 
 /// Returns a prompt without the marks of what the box does not show.
 pub fn without_marks(prompt: &str) -> String {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::{Constraint, Origin, PreservedState};
 use pitstop_transcript::{
     human::{HumanWords, KEPT_PROMPTS, Said},
-    words::plain_key,
+    words::{plain_key, without_images},
 };
 
 impl PreservedState {
@@ -51,7 +51,7 @@ impl PreservedState {
                     let pinned = have.pinned || constraint.pinned;
                     if have.origin != Origin::Human {
                         *have = constraint;
-                    } else if constraint.said.text.starts_with(&have.said.text) {
+                    } else if without_images(&constraint.said.text) == have.said.text {
                         // The transcript says more of it than the hook: the files of its images.
                         have.said.text = constraint.said.text;
                     }

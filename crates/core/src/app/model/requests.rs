@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use pitstop_transcript::{
     human::{HumanWords, Said},
-    words::plain_key,
+    words::without_images,
 };
 
 /// The prompts that are kept through the lineage.
@@ -37,8 +37,7 @@ impl Requests {
         }
         // The transcript says more of it than the hook: the files of its images.
         if let (Some(own), Some(first)) = (&mut self.first, first)
-            && first.text.starts_with(&own.text)
-            && plain_key(&first.text) == plain_key(&own.text)
+            && without_images(&first.text) == own.text
         {
             own.text.clone_from(&first.text);
         }

@@ -40,9 +40,7 @@ impl HandoffDraft {
         }
         self.human_said(&words, warmup);
     }
-}
 
-impl HandoffDraft {
     /// Takes the goal out of a session that is left, or the one that it has not been given yet.
     pub(in crate::app) fn take_goal(&mut self) -> Option<String> {
         self.goal.take().or(self.goal_due.take())
