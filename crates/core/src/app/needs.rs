@@ -13,7 +13,7 @@ use crate::{
     lineage::Cause,
 };
 use pitstop_agent::Failure;
-use pitstop_base::{clean, format::percent, redact::redact};
+use pitstop_base::format::percent;
 
 use crate::app::{
     consequences::Consequences,
@@ -44,9 +44,7 @@ impl Outside {
         let mut follows = Consequences::default();
         found.sort_by_key(|one| one.kind);
         for need in &mut found {
-            let (id, since, was_called) = self.number_need(need.kind, need.occasion, now);
-            (need.id, need.since) = (id, since);
-            need.why = clean::one_line(&redact(&need.why)).into_owned();
+            let was_called = self.number_need(need, now);
             let calls = need.called && !was_called && may_call(need.kind);
             need.called = was_called || calls;
             if calls {

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::progress::hash_of;
 use crate::api::wire::{NeedKind, NeedReport};
 
 /// Something that a person is needed for.
@@ -17,6 +18,8 @@ pub struct Need {
     pub what: String,
     /// The reason, which may be empty. A call by a message says it too, so it holds no text of a command.
     pub why: String,
+    /// The hash of the reason as it was found: it is read after each event, and masked once.
+    pub(in crate::app) reason: u64,
     /// The time at which it was first seen, UTC.
     pub since: DateTime<Utc>,
     /// The time until which a person can decide, or at which it ends by itself, UTC.
@@ -36,12 +39,14 @@ impl Need {
         what: impl Into<String>,
         why: impl Into<String>,
     ) -> Self {
+        let why = why.into();
         Self {
             id: 0,
             kind,
             occasion: 0,
             what: what.into(),
-            why: why.into(),
+            reason: hash_of(&why),
+            why,
             since: DateTime::UNIX_EPOCH,
             until: None,
             tool: None,

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 
 use crate::{
-    api::wire::NeedKind,
     app::{
         consequences::Consequences,
         effect::Effect,
@@ -11,7 +10,7 @@ use crate::{
     },
     lineage::EndReason,
 };
-use pitstop_base::clock::look_within;
+use pitstop_base::{clean, clock::look_within, redact::redact};
 
 use super::{counters::Counters, needs::Need};
 
@@ -84,20 +83,22 @@ impl Outside {
         self.left_running.extend(lines);
     }
 
-    /// Returns the number of the need of this kind and occasion, the time of its beginning, and whether a person was called for it:
-    /// a number of its own if it is new.
-    pub(in crate::app) fn number_need(
-        &mut self,
-        kind: NeedKind,
-        occasion: u64,
-        now: DateTime<Utc>,
-    ) -> (u64, DateTime<Utc>, bool) {
+    /// Gives a need that was found now its number, the time of its beginning, and its reason without secrets: those of the need of its
+    /// kind and occasion, if there is one. Reports whether a person was called for it.
+    pub(in crate::app) fn number_need(&mut self, need: &mut Need, now: DateTime<Utc>) -> bool {
         let mut known = self.needs.iter();
-        if let Some(known) = known.find(|need| need.is_of(kind, occasion)) {
-            return (known.id, known.since, known.called);
+        let known = known.find(|known| known.is_of(need.kind, need.occasion));
+        need.why = match known {
+            Some(known) if known.reason == need.reason => known.why.clone(),
+            _ => clean::one_line(&redact(&need.why)).into_owned(),
+        };
+        if let Some(known) = known {
+            (need.id, need.since) = (known.id, known.since);
+            return known.called;
         }
         self.last_need += 1;
-        (self.last_need, now, false)
+        (need.id, need.since) = (self.last_need, now);
+        false
     }
 
     /// Takes in what a person is needed for now. Returns the needs that they were called for and that are settled by it.

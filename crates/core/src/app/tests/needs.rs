@@ -100,6 +100,38 @@ fn a_reboot_waits_once_for_each_level_and_one_of_a_person_calls_nobody() {
     );
 }
 
+#[test]
+fn a_reason_that_changes_is_the_new_one_without_its_secrets_and_the_same_need() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    let secret = format!("sk-ant-{}", "api03-Zq8x".repeat(9));
+    let mut ids = vec![];
+    for said in [
+        "overloaded".to_owned(),
+        format!("the key {secret} is refused"),
+    ] {
+        let event = AgentEvent::TurnFailed {
+            session: session(OLD),
+            failure: Failure::Other,
+            message: said,
+        };
+        bench.send(Event::Agent(event));
+        // It is read after each event.
+        bench.press(KeyCode::F(1));
+        let need = &bench.model.outside.needs()[0];
+        assert!(!need.why.contains(&secret), "{need:?}");
+        ids.push((need.id, need.why.clone()));
+    }
+    let [(first, before), (second, after)] = &ids[..] else {
+        panic!("{ids:?}");
+    };
+    assert_eq!((first, before.as_str()), (second, "overloaded"));
+    assert!(
+        after.contains("the key") && after.contains("refused"),
+        "{after}"
+    );
+}
+
 fn control(control: Control) -> Event {
     let call = CallId(9);
     Event::ControlAsked { call, control }
