@@ -42,7 +42,7 @@ use crate::app::{
     model::{
         CarryOut, Model,
         draft::HandoffDraft,
-        moments::{Moments, SeenBy, Waiting},
+        moments::{Moments, SeenBy, Unreported, Waiting},
     },
 };
 
@@ -118,15 +118,10 @@ impl Moments {
         !known
     }
 
-    /// Takes the new commits that no hook has reported, once the hooks that know more of them have had their time: the timer of this
+    /// Takes the next new commit that no hook has reported, if the hooks that know more of it have had their time: the timer of this
     /// epoch has run out.
-    pub(in crate::app) fn take_unreported(&mut self, epoch: u64) -> Vec<Made> {
-        let (heads, waited) = &mut self.heads;
-        if *waited == epoch {
-            std::mem::take(heads)
-        } else {
-            Vec::new()
-        }
+    fn take_unreported(&mut self, epoch: u64) -> Option<Unreported> {
+        self.unreported.pop_front_if(|one| one.epoch <= epoch)
     }
 
     /// Reports whether this is the test run that was seen last, seen in the other way.
@@ -326,11 +321,15 @@ impl HandoffDraft {
 
     /// Takes in the new commits that no hook has reported, now that the timer of this epoch has run out.
     pub(in crate::app) fn heads_over(&mut self, epoch: u64, facts: &MomentFacts) -> Consequences {
-        let made = self.moments.take_unreported(epoch).into_iter();
-        let observed = made.map(Observed::Commit);
-        observed.fold(Consequences::default(), |follows, one| {
-            follows.then(self.take_in(one, facts).1)
-        })
+        let mut follows = Consequences::default();
+        while let Some(one) = self.moments.take_unreported(epoch) {
+            let good = self.moments.good.clone();
+            follows = follows.then(self.take_in(Observed::Commit(one.made), facts).1);
+            if !one.is_latest {
+                self.moments.good = good;
+            }
+        }
+        follows
     }
 
     /// Takes in a commit or a test run: publishes an event, sets the good moment and, where that is wanted, orders a checkpoint
@@ -515,9 +514,12 @@ pub fn git_read(model: &mut Model, state: GitState) {
     let new = model.draft.take_new_heads(model.now);
     if !new.is_empty() {
         let epoch = model.next_epoch();
-        let heads = &mut model.draft.moments.heads;
-        heads.0.extend(new);
-        heads.1 = epoch;
+        let seen = new.into_iter().map(|made| Unreported {
+            made,
+            epoch,
+            is_latest: true,
+        });
+        model.draft.moments.unreported.extend(seen);
         if model.outside.quitting().is_some() {
             // Nobody waits for a timer any more.
             let facts = MomentFacts::of(model);

@@ -28,8 +28,19 @@ pub struct Moments {
     pub(in crate::app) head_at: Option<(Option<String>, At)>,
     /// The shell commands, and the paths of edited files, since git was read last: they may name other work trees.
     pub(in crate::app) named: VecDeque<String>,
-    /// The new commits that no hook has reported, oldest first, and the epoch of the timer that waits for such a report.
-    pub(in crate::app) heads: (Vec<Made>, u64),
+    /// The new commits that no hook has reported, oldest first.
+    pub(in crate::app) unreported: VecDeque<Unreported>,
+}
+
+/// A new commit that no hook has reported yet.
+#[derive(Debug)]
+pub struct Unreported {
+    /// The commit.
+    pub(in crate::app) made: Made,
+    /// The epoch of the timer that waits for the report.
+    pub(in crate::app) epoch: u64,
+    /// True as long as nothing else has been begun since it was seen.
+    pub(in crate::app) is_latest: bool,
 }
 
 /// The source that has seen a test run.
@@ -46,6 +57,9 @@ impl Moments {
     pub(in crate::app) fn pass(&mut self) {
         self.good = None;
         self.taken = None;
+        for one in &mut self.unreported {
+            one.is_latest = false;
+        }
     }
 }
 

@@ -375,6 +375,25 @@ fn a_head_that_git_shows_before_its_hook_reports_keeps_the_hooks_words() {
     assert_eq!(bench.model.outside.counters.commits, 1);
 }
 
+#[test]
+fn commits_that_no_hook_reports_are_seen_while_more_of_them_come() {
+    let mut bench = Bench::new();
+    bench.git_is("aaaaaaaa1");
+    let first = bench.git_is(SHA);
+    bench.wait(Duration::from_secs(4));
+    let second = bench.git_is("cccccccc3");
+    let timers = [first, second].map(|seen| new_head(&seen).expect("a timer"));
+    bench.send(Event::TimerFired(timers[0]));
+    assert_eq!(bench.model.outside.counters.commits, 1);
+    bench.edit("src/lib.rs");
+    bench.send(Event::TimerFired(timers[1]));
+    assert_eq!(bench.model.outside.counters.commits, 2);
+    assert_eq!(
+        bench.model.draft.moments.good, None,
+        "an edit came behind it"
+    );
+}
+
 fn new_head(effects: &[Effect]) -> Option<TimerId> {
     effects.iter().find_map(|effect| match effect {
         Effect::SetTimer(id @ TimerId::NewHead(_), _) => Some(*id),
