@@ -204,7 +204,7 @@ fn ask_status() -> Result<Option<StatusReport>, String> {
 fn check_supervisor(here: &Here, status: &Result<Option<StatusReport>, String>) -> Finding {
     match status {
         Ok(Some(report)) => Finding::ok(format!(
-            "pitstop {} runs here (pid {}), the agent is {}",
+            "pitstop {} runs here (pid {}), its agent: {}",
             report.version,
             report.pid,
             report.agent.state.phrase()

@@ -77,7 +77,7 @@ pub enum AgentEvent {
     DialogOpened {
         /// The session.
         session: SessionId,
-        /// The subject of the dialog: a tool's name or the notification's text.
+        /// The subject of the dialog: a tool's name or the notification's text; empty if only another event names it.
         about: String,
     },
     /// The client said something that is no dialog, such as that it waits for input.

@@ -123,6 +123,10 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
             session,
             about: at.text("tool_name", SHORT).unwrap_or_default(),
         },
+        "Elicitation" => AgentEvent::DialogOpened {
+            session,
+            about: elicited(at),
+        },
         "PreCompact" => AgentEvent::Compacting {
             session,
             automatic: at.text("trigger", SHORT).as_deref() == Some("auto"),
@@ -145,6 +149,13 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
             name: clip_text(other, SHORT),
         },
     })
+}
+
+/// Returns what an MCP server asks a person for in a form of its own, with the server's name.
+fn elicited(at: Payload<'_>) -> String {
+    let [server, message] =
+        ["mcp_server_name", "message"].map(|field| at.text(field, SHORT).unwrap_or_default());
+    format!("{server}: {message}")
 }
 
 /// Returns the model that a person has switched to by command or from the list; none if the client has, as it does when it resumes a
@@ -516,7 +527,12 @@ fn read_notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
             message,
         };
     }
-    let about = if message.is_empty() { kind } else { message };
+    let about = match kind.as_str() {
+        // A hook of its own says what is asked for.
+        "elicitation_dialog" | "elicitation_url_dialog" => String::new(),
+        _ if message.is_empty() => kind,
+        _ => message,
+    };
     AgentEvent::DialogOpened { session, about }
 }
 

@@ -32,7 +32,7 @@ fn outcome(input: &[u8]) -> String {
     }
 }
 
-fn payloads() -> [(&'static str, Value); 11] {
+fn payloads() -> [(&'static str, Value); 12] {
     [
         (
             "SessionStart",
@@ -60,6 +60,10 @@ fn payloads() -> [(&'static str, Value); 11] {
             json!({"message": "hey", "notification_type": "idle_prompt"}),
         ),
         ("PermissionRequest", json!({"tool_name": "Bash"})),
+        (
+            "Elicitation",
+            json!({"mcp_server_name": "forms", "message": "Which region?"}),
+        ),
         ("PreCompact", json!({"trigger": "auto"})),
         (
             "PostModelSwitch",

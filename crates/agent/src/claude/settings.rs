@@ -23,11 +23,12 @@ const SWITCHED: &str = "PostModelSwitch";
 
 /// The hooks we ask for, in the order a session meets them. `PostCompact` is none of them: the client prints the command of each
 /// such hook into the chat, and `SessionStart` and the transcript report a compaction too.
-pub const EVENTS: [&str; 14] = [
+pub const EVENTS: [&str; 15] = [
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
     "PermissionRequest",
+    "Elicitation",
     "PostToolUse",
     "PostToolUseFailure",
     "Notification",

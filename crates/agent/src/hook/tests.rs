@@ -223,6 +223,14 @@ fn a_notification_is_a_dialog_unless_it_is_known_to_ask_for_nothing() {
             about: "Bash".into()
         }
     );
+    let form = r#""mcp_server_name":"forms","message":"Which region?","mode":"form""#;
+    assert_eq!(
+        parse("Elicitation", form),
+        AgentEvent::DialogOpened {
+            session: id(),
+            about: "forms: Which region?".into()
+        }
+    );
 }
 
 #[test]

@@ -258,7 +258,7 @@ pub struct RunReport {
 pub enum RunPhase {
     /// Turns follow one another.
     Working,
-    /// The next turn waits for something.
+    /// The next turn waits for something, or the agent at work for a person.
     Waiting,
     /// A person holds it.
     Paused,

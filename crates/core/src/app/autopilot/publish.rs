@@ -4,10 +4,10 @@ use crate::app::{
     effect::{Effect, run_event},
     facts::spent,
     forecast,
-    model::{Model, Notice, run::Run},
+    model::{Model, Notice, needs::Need, run::Run},
 };
 use crate::{
-    api::wire::{RunPhase, RunReport},
+    api::wire::{NeedKind, RunPhase, RunReport},
     autopilot::{Autopilot, End, Phase, RunEvent, events::first_line},
 };
 
@@ -122,10 +122,14 @@ pub fn report(model: &Model) -> Option<RunReport> {
         _ => None,
     };
     let waits_ms = waits.map(|wait| wait.left(model.now).as_millis());
+    let (phase, why) = match (phase(pilot), asks(model)) {
+        (RunPhase::Working, Some(need)) => (RunPhase::Waiting, Some(need.in_words())),
+        (phase, _) => (phase, why(pilot)),
+    };
     let iterations = model.lineage.iterations().iter();
     let skipped = run.timeline.len().saturating_sub(TIMELINE_REPORTED);
     Some(RunReport {
-        phase: phase(pilot),
+        phase,
         task: first_line(&plan.task),
         stop_phrase: plan.stop_phrase.clone(),
         headless: !plan.attended,
@@ -137,7 +141,7 @@ pub fn report(model: &Model) -> Option<RunReport> {
         cost_usd: spent.cost_usd,
         max_cost_usd: plan.caps.max_cost_usd,
         paused_by: pilot.paused_by.clone(),
-        why: why(pilot),
+        why,
         waits_until: waits.and_then(|wait| wait.reset),
         waits_s: waits_ms.map(|ms| u64::try_from(ms.div_ceil(1_000)).unwrap_or(u64::MAX)),
         done: state.completed_items.len(),
@@ -149,6 +153,18 @@ pub fn report(model: &Model) -> Option<RunReport> {
         tests_failed: model.outside.counters.tests_failed,
         forecast: forecast::report(model),
         timeline: run.timeline.iter().skip(skipped).cloned().collect(),
+    })
+}
+
+/// Returns what the agent at work waits for a person for.
+fn asks(model: &Model) -> Option<&Need> {
+    let mut needs = model.outside.needs().iter();
+    needs.find(|need| {
+        let kind = need.kind;
+        matches!(
+            kind,
+            NeedKind::Permission | NeedKind::Question | NeedKind::Suspended
+        )
     })
 }
 

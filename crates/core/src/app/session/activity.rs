@@ -195,8 +195,13 @@ impl Session {
     pub(in crate::app) fn asked(&mut self, about: String, now: At, effects: &mut Vec<Effect>) {
         let drawn = !self.agent.prompt_box.is_present();
         let activity = &mut self.agent.activity;
-        // The client reports one question twice, the second time with more words.
+        // The client reports one question twice, the second time with more words, or with none.
         let before = activity.question.take();
+        let about = match &before {
+            _ if !about.is_empty() => about,
+            Some(before) => before.about.clone(),
+            None => "it needs your input".to_owned(),
+        };
         activity.question = Some(Question {
             about,
             asked: before.as_ref().map_or(now, |before| before.asked),

@@ -476,6 +476,9 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
         0,
         "once is enough"
     );
+    let report = crate::app::autopilot::report(&bench.model).expect("a run");
+    assert_eq!(report.phase, RunPhase::Waiting);
+    assert_eq!(report.why.as_deref(), Some("The agent asks you: Bash"));
     bench.prompt_box(PromptBox::Absent);
     bench.press(KeyCode::Enter);
     assert!(!bench.model.reboot.paused);

@@ -46,6 +46,20 @@ fn a_question_is_called_once_and_taken_back_and_the_next_is_another() {
 }
 
 #[test]
+fn a_form_keeps_its_words_when_the_client_reports_it_without_any() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    for (about, why) in [
+        ("", "it needs your input"),
+        ("forms: Which region?", "forms: Which region?"),
+        ("", "forms: Which region?"),
+    ] {
+        bench.send(asks(about));
+        assert_eq!(bench.model.outside.needs()[0].why, why);
+    }
+}
+
+#[test]
 fn dialogs_at_the_start_call_a_person_one_after_another() {
     let mut bench = Bench::bare(Config::default());
     super::super::iteration::begin(&mut bench.model, false, None, None);
