@@ -15,12 +15,19 @@ use pitstop_agent::{
     bridge::{self, ToolsBy},
     claude::{self, projects::directory_of},
 };
-use pitstop_base::clean::chain;
+use pitstop_base::{
+    clean::{self, chain},
+    redact::redact,
+};
 use pitstop_core::{app::effect::StartAgent, lineage::IterationId};
 use pitstop_demo as demo;
 use pitstop_store::{FilesError, PrivateDir, run_dir::RunDir};
 use pitstop_terminal::pane::PaneSpec;
-use pitstop_transcript::{SessionId, ending::last_permission_mode, tail::holds_conversation};
+use pitstop_transcript::{
+    SessionId,
+    ending::{Choices, last_choices},
+    tail::holds_conversation,
+};
 
 use super::{client_settings::ClientSettings, daemon::wait_until};
 
@@ -152,20 +159,25 @@ impl AgentPlan {
             args = claude::arguments_with_model(&args, model);
         }
         let resumed = (start.resume && !start.first).then_some(start.session);
-        let before = start.after.or(resumed).filter(|_| reports_choices);
-        match before.and_then(|one| self.mode_of(one)) {
+        let before = start.after.or(resumed);
+        let left = before.map_or_else(Choices::default, |one| self.choices_in(one));
+        if let Some(name) = &left.name {
+            args = claude::arguments_with_name(&args, &clean::one_line(&redact(name)));
+        }
+        match left.mode.filter(|_| reports_choices) {
             Some(mode) => claude::arguments_in_mode(&args, &mode),
             None => args,
         }
     }
 
-    /// Returns the permission mode in which a session of the client was left, if that is known.
-    pub fn mode_of(&self, session: SessionId) -> Option<String> {
-        let transcript = self.transcript_of(session)?;
-        let mode = last_permission_mode(transcript);
-        mode.unwrap_or_else(|error| {
-            tracing::warn!(error = chain(&error), "the permission mode is not known");
-            None
+    /// Returns what a person has chosen in a session of the client, as far as it is known.
+    pub fn choices_in(&self, session: SessionId) -> Choices {
+        let Some(transcript) = self.transcript_of(session) else {
+            return Choices::default();
+        };
+        last_choices(transcript).unwrap_or_else(|error| {
+            tracing::warn!(error = chain(&error), "what was chosen in it is not known");
+            Choices::default()
         })
     }
 

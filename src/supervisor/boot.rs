@@ -468,7 +468,7 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
     let resumed = claude::resumed_session(&plan.user_args).filter(|_| {
         claude::names_mode(args) && claude::reports_choices(plan.ask_version().as_deref())
     });
-    let args = match resumed.and_then(|session| plan.mode_of(session)) {
+    let args = match resumed.and_then(|session| plan.choices_in(session).mode) {
         Some(mode) => claude::arguments_in_mode(args, &mode),
         None => args.clone(),
     };

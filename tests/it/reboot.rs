@@ -294,11 +294,14 @@ fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
     supervisor.terminal.wait_for_text("plan mode on", SOON);
 }
 
-/// A model that a person chooses in the client is the one of the next session, whatever the first one was started with.
+/// A model that a person chooses in the client is the one of the next session, whatever the first one was started with, and so is the
+/// name that they give the session.
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_fresh_session_of_the_real_client_has_the_model_that_was_chosen() {
+fn a_fresh_session_of_the_real_client_has_the_model_and_the_name_that_were_chosen() {
     let supervisor = started(&live());
+    supervisor.prompt("/rename --移行 of the importer");
+    supervisor.terminal.wait_for_text("renamed", SOON);
     supervisor.prompt("/model claude-haiku-4-5");
     supervisor.terminal.wait_for_text("Switch model?", SOON);
     supervisor.keys(["\r"]);
@@ -307,6 +310,8 @@ fn a_fresh_session_of_the_real_client_has_the_model_that_was_chosen() {
     supervisor
         .terminal
         .wait_for_text("iteration 2 · Haiku 4.5", SOON);
+    let title = "“✳ --移行 of the importer”";
+    supervisor.terminal.wait_for_text(title, SOON);
 }
 
 /// The client ends a goal with its process: it is set again behind the first turn of the next one.

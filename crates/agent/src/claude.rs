@@ -447,6 +447,19 @@ pub fn arguments_with_model(args: &[String], model: &str) -> Vec<String> {
     words
 }
 
+/// Returns the user's arguments with the name that a person gave the session before, as far as an argument may be long.
+pub fn arguments_with_name(args: &[String], name: &str) -> Vec<String> {
+    const NAME: &str = "--name";
+    let name = &name[..name.floor_char_boundary(NAME_LENGTH)];
+    // It may begin like an option.
+    let mut words = vec![format!("{NAME}={name}")];
+    words.extend(Arguments(args).without(|name| matches!(name, NAME | "-n")));
+    words
+}
+
+/// The most of a session's name that is given to the next one, in bytes.
+const NAME_LENGTH: usize = 256;
+
 /// Returns the user's own `--settings`, to be merged by [`settings()`].
 pub fn user_settings(args: &[String]) -> Option<Given> {
     let value = Arguments(args).last("--settings")?;

@@ -4,7 +4,6 @@
 use std::path::PathBuf;
 
 use memchr::memmem;
-use serde_json::Value;
 
 use super::{
     human::by_a_human,
@@ -98,19 +97,34 @@ impl Ending {
     }
 }
 
-/// Returns the permission mode in which the session of this transcript was left, as far as it is near the end: the client writes it
-/// with each prompt and when it ends, and reports it in no hook then.
-pub fn last_permission_mode(path: impl Into<PathBuf>) -> Result<Option<String>, TailError> {
-    let mut mode = None;
+/// What a person has chosen in a session of the client. No hook reports it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// The permission mode in which it was left: the client writes it with each prompt and when it ends.
+    pub mode: Option<String>,
+    /// The name that they gave it (`/rename`): the client writes it again when it is far from the end.
+    pub name: Option<String>,
+}
+
+/// Returns what a person has chosen in the session of this transcript, as far as it is near the end.
+pub fn last_choices(path: impl Into<PathBuf>) -> Result<Choices, TailError> {
+    let mut choices = Choices::default();
     let mut lines = Splitter::default();
     let mut take = |line: &[u8]| {
-        if memmem::find(line, b"\"permission-mode\"").is_none() {
+        let is_named = |kind: &&str| memmem::find(line, kind.as_bytes()).is_some();
+        if !["\"permission-mode\"", "\"custom-title\""]
+            .iter()
+            .any(is_named)
+        {
             return;
         }
-        let records = record::parsed_records(line);
-        let of_mode = |one: &&Value| one["type"] == "permission-mode";
-        if let Some(record) = records.iter().rfind(of_mode) {
-            mode = record["permissionMode"].as_str().map(str::to_owned);
+        for record in record::parsed_records(line) {
+            let text = |field: &str| record[field].as_str().map(str::to_owned);
+            match record["type"].as_str() {
+                Some("permission-mode") => choices.mode = text("permissionMode"),
+                Some("custom-title") => choices.name = text("customTitle"),
+                _ => {}
+            }
         }
     };
     read_pieces(path, 0, END, |piece| {
@@ -118,12 +132,12 @@ pub fn last_permission_mode(path: impl Into<PathBuf>) -> Result<Option<String>, 
         true
     })?;
     take(lines.pending());
-    Ok(mode)
+    Ok(choices)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -185,16 +199,24 @@ mod tests {
     }
 
     #[test]
-    fn a_session_was_left_in_the_mode_that_its_last_record_names() {
+    fn a_session_was_left_with_the_choices_of_the_last_records() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.jsonl");
         let is =
             |mode: &str| json!({"type": "permission-mode", "permissionMode": mode}).to_string();
         let said = user("the record \"permission-mode\" is not said").to_string();
-        for (lines, mode) in [
+        let named = |name: &str| json!({"type": "custom-title", "customTitle": name}).to_string();
+        for (lines, mode, name) in [
             (
-                vec![is("default"), said.clone(), is("acceptEdits")],
+                vec![
+                    named("first"),
+                    is("default"),
+                    said.clone(),
+                    named("the \"custom-title\" of it"),
+                    is("acceptEdits"),
+                ],
                 Some("acceptEdits"),
+                Some("the \"custom-title\" of it"),
             ),
             (
                 vec![
@@ -203,13 +225,16 @@ mod tests {
                     "{\"type\":\"permission-mode".to_owned(),
                 ],
                 Some("plan"),
+                None,
             ),
-            (vec![said], None),
+            (vec![said], None, None),
         ] {
             std::fs::write(&path, lines.join("\n")).unwrap();
-            assert_eq!(last_permission_mode(&path).unwrap().as_deref(), mode);
+            let choices = last_choices(&path).unwrap();
+            let found = (choices.mode.as_deref(), choices.name.as_deref());
+            assert_eq!(found, (mode, name));
         }
-        let none = last_permission_mode(dir.path().join("none")).unwrap();
-        assert_eq!(none, None);
+        let none = last_choices(dir.path().join("none")).unwrap();
+        assert_eq!(none, Choices::default());
     }
 }

@@ -212,6 +212,23 @@ fn a_start_elsewhere_makes_no_work_tree_and_finds_what_relative_paths_name() {
 }
 
 #[test]
+fn a_session_has_the_name_that_the_one_before_was_given() {
+    let long = "é".repeat(200);
+    for (given, name, args) in [
+        (
+            "--model opus",
+            "--continue",
+            "--name=--continue --model opus",
+        ),
+        ("-n first --name=second -c", "third", "--name=third -c"),
+        ("-c", &long, &format!("--name={} -c", "é".repeat(128))),
+    ] {
+        let given: Vec<_> = given.split(' ').map(str::to_owned).collect();
+        assert_eq!(arguments_with_name(&given, name).join(" "), args);
+    }
+}
+
+#[test]
 fn a_session_begins_in_the_mode_in_which_the_one_before_was_left() {
     for (given, mode, args) in [
         (
