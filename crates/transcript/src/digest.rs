@@ -21,7 +21,7 @@ use super::{
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, is_shell},
     content::{Block, each_block, tool_output},
     denial::{Denial, read_denial},
-    human::{HumanWords, by_the_client},
+    human::{HumanWords, unsaid_prompt},
     queue::Queue,
     record::{self, Assistant, Record, parsed_records},
     todo::{TodoCall, Todos, is_todo_tool},
@@ -219,8 +219,8 @@ impl Digest {
                 }
                 if human {
                     // A hook may have reported it as a person's.
-                    let of_client = by_the_client(&record).is_some();
-                    self.spoken |= self.human.take_record(&record) || of_client;
+                    let is_unsaid = unsaid_prompt(&record).is_some();
+                    self.spoken |= self.human.take_record(&record) || is_unsaid;
                 }
                 if commands {
                     self.commands.take_record(&record);

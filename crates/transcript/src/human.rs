@@ -21,7 +21,7 @@ use super::{
     prompts::{self, IMAGE_MARK, IMAGE_SOURCE},
     prose,
     record::STOPPED,
-    words::{plain_key, split_ends},
+    words::{clipped, on_one_line, plain_key, split_ends},
 };
 use pitstop_base::{recent, redact};
 
@@ -49,8 +49,11 @@ const LISTED_CAP: usize = 2 * 1024;
 /// The most prompts that are kept, the latest ones: far above what fits into a handoff, and a bound for a hostile file.
 pub const KEPT_PROMPTS: usize = 500;
 
-/// The number of prompts of the client itself that are known: only the latest ones have just been reported by a hook.
-const OF_CLIENT: usize = 16;
+/// The number of prompts of no person that are known: only the latest ones have just been reported by a hook.
+const UNSAID: usize = 16;
+
+/// The most of a hook's reason for a refusal that is kept, in bytes.
+const REASON_CAP: usize = 200;
 
 /// A text that the human said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,8 +85,19 @@ pub struct HumanWords {
     keys: BTreeSet<String>,
     /// The keys of those prompts that the agent has not been given yet.
     queued: BTreeSet<String>,
-    /// The keys of the latest prompts that the client gave by itself, and no person before.
-    of_client: VecDeque<String>,
+    /// The prompt that a hook of the user's has refused, as long as no other has followed it.
+    pub refused: Option<RefusedPrompt>,
+    /// The keys of the latest prompts that the agent has of no person: the client gave them by itself, or a hook refused them.
+    unsaid: VecDeque<String>,
+}
+
+/// A prompt that a hook of the user's has refused: the agent has not been given it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedPrompt {
+    /// True if it is a handoff.
+    pub is_handoff: bool,
+    /// What the hook said, on one line.
+    pub why: String,
 }
 
 impl HumanWords {
@@ -95,6 +109,7 @@ impl HumanWords {
             || has(b"\"queued_command\"")
             || has(b"\"queue-operation\"")
             || has(b"\"goal_status\"")
+            || has(prompts::REFUSED_BY_HOOK.as_bytes())
     }
 
     /// Takes one record; returns whether it held words of the human.
@@ -130,8 +145,14 @@ impl HumanWords {
                     self.list_prompt(Said { text, at });
                     any = true;
                 }
-                let of_client = by_the_client(record);
-                any | of_client.is_some_and(|text| self.note_of_client(text))
+                if let Some((prompt, why)) = prompts::refused_prompt(record) {
+                    self.refused = Some(RefusedPrompt {
+                        is_handoff: prompts::is_handoff(prompt),
+                        why: clipped(&on_one_line(&redact::redact(why)), REASON_CAP),
+                    });
+                }
+                let unsaid = unsaid_prompt(record);
+                any | unsaid.is_some_and(|text| self.note_unsaid(text))
             }
         }
     }
@@ -139,6 +160,7 @@ impl HumanWords {
     /// Takes a prompt that was given at the time `at`; returns whether it held words of the human.
     pub fn take_prompt(&mut self, prompt: &str, at: Option<DateTime<Utc>>) -> bool {
         let prompt = prompt.trim();
+        self.refused = None;
         if prompts::is_handoff(prompt) {
             self.carry_over(prompt);
             return true;
@@ -248,16 +270,16 @@ impl HumanWords {
         true
     }
 
-    /// Notes a prompt that the client gave by itself: neither the queue nor a hook tells it from a person's. Returns whether it was
+    /// Notes a prompt that the agent has of no person: neither the queue nor a hook tells it from a person's. Returns whether it was
     /// taken for one.
-    fn note_of_client(&mut self, prompt: &str) -> bool {
+    fn note_unsaid(&mut self, prompt: &str) -> bool {
         if self.take_back(prompt) {
             return true;
         }
         let key = key_of(prompt);
         if !key.is_empty() && !self.keys.contains(&key) {
-            recent::take(&mut self.of_client, &key);
-            recent::push(&mut self.of_client, key, OF_CLIENT);
+            recent::take(&mut self.unsaid, &key);
+            recent::push(&mut self.unsaid, key, UNSAID);
         }
         false
     }
@@ -267,9 +289,9 @@ impl HumanWords {
         self.keys.contains(key)
     }
 
-    /// Reports whether the client gave this prompt by itself, and no person did, by its [`plain_key`].
-    pub fn is_of_client(&self, key: &str) -> bool {
-        self.of_client.iter().any(|one| one == key) && !self.has_prompt(key)
+    /// Reports whether the agent has this prompt of no person, by its [`plain_key`].
+    pub fn is_unsaid(&self, key: &str) -> bool {
+        self.unsaid.iter().any(|one| one == key) && !self.has_prompt(key)
     }
 
     /// Reports whether a prompt was taken back out of the queue.
@@ -353,9 +375,13 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
     texts
 }
 
-/// Returns the text of a prompt that the agent was given and that no person wrote: a scheduled one, or one by which the client goes on.
-pub(super) fn by_the_client(record: &Value) -> Option<&str> {
+/// Returns the text of a prompt that the agent has of no person: one at a set time, one by which the client goes on, or one of a person's
+/// that a hook refused.
+pub(super) fn unsaid_prompt(record: &Value) -> Option<&str> {
     let is_main = record["isSidechain"] != true && record["isCompactSummary"] != true;
+    if let Some((prompt, _)) = prompts::refused_prompt(record) {
+        return Some(prompt);
+    }
     let (content, source) = given_prompt(record).filter(|_| is_main)?;
     first_text(content).filter(|_| record["isMeta"] == true || !is_a_persons(source))
 }
@@ -496,7 +522,7 @@ fn is_by_bridge(origin: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{prompts::REFUSED_BY_HOOK, *};
     use serde_json::json;
 
     fn user(text: &str, more: &Value) -> Value {
@@ -544,7 +570,7 @@ mod tests {
             assert!(!words.take_record(&user(text, &more)), "{text}");
         }
         // What the client gave is known as its own.
-        words.of_client.clear();
+        words.unsaid.clear();
         assert_eq!(words, HumanWords::default());
         let human = json!({ "origin": { "kind": "human" }, "promptSource": "typed" });
         assert!(words.take_record(&user("Build it. Never push to main.", &human)));
@@ -814,6 +840,32 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_that_a_hook_refused_is_not_said_until_it_is_given_again() {
+        let text = "deploy it\n\nOriginal prompt: with the key";
+        let content =
+            format!("{REFUSED_BY_HOOK}:\n[gate.sh]: no\nticket\n\n\nOriginal prompt: {text}");
+        let refused = json!({"type": "system", "subtype": "informational", "content": content});
+        assert!(HumanWords::may_hold_words(refused.to_string().as_bytes()));
+        let mut words = HumanWords::default();
+        words.take_prompt("Build it", None);
+        words.take_record(
+            &json!({"type": "queue-operation", "operation": "enqueue", "content": text}),
+        );
+        assert!(words.take_record(&refused), "it waited");
+        assert_eq!(listed_of(&words), ["Build it"]);
+        let why = words.refused.clone().map(|one| (one.is_handoff, one.why));
+        assert_eq!(why, Some((false, "[gate.sh]: no ticket".to_owned())));
+        words.take_record(&refused);
+        assert!(words.is_unsaid(&key_of(text)));
+        words.take_record(&user(text, &json!({})));
+        assert!(!words.is_unsaid(&key_of(text)));
+        assert_eq!((words.prompts.len(), words.refused.clone()), (2, None));
+        // The agent writes no such record.
+        let said = user(&content, &json!({}));
+        assert_eq!(prompts::refused_prompt(&said), None);
+    }
+
+    #[test]
     fn a_prompt_that_the_client_gives_by_itself_is_no_person_s() {
         let scheduled = |text: &str| user(text, &json!({"isMeta": true, "promptSource": "system"}));
         let continued = |text: &str| {
@@ -825,7 +877,7 @@ mod tests {
             scheduled("ビルドを確認して"),
             continued("Goal set: all tests pass"),
         ] {
-            let text = by_the_client(&given).expect("the client's").to_owned();
+            let text = unsaid_prompt(&given).expect("the client's").to_owned();
             for queued in [false, true] {
                 let mut words = HumanWords::default();
                 words.take_prompt("Build it", None);
@@ -843,7 +895,7 @@ mod tests {
                     (listed_of(&words), words.latest.clone()),
                     (vec!["Build it"], None)
                 );
-                assert!(words.is_of_client(&plain_key(&text)) != queued, "{text}");
+                assert!(words.is_unsaid(&plain_key(&text)) != queued, "{text}");
             }
             // What a person has said stays.
             let mut words = HumanWords::default();

@@ -53,6 +53,20 @@ pub fn is_handoff(prompt: &str) -> bool {
     prompt.trim_start().starts_with(HANDOFF)
 }
 
+/// The start of the client's record of a prompt that a hook of the user's has refused, the same in 2.1.197 and 2.1.332.
+pub(super) const REFUSED_BY_HOOK: &str = "UserPromptSubmit operation blocked by hook";
+
+/// Returns the prompt that a hook has refused, by the client's record of it, and what the hook said.
+pub(super) fn refused_prompt(record: &Value) -> Option<(&str, &str)> {
+    const PROMPT: &str = "\n\nOriginal prompt: ";
+    let text = record["content"]
+        .as_str()
+        .filter(|_| record["type"] == "system")?;
+    let said = text.strip_prefix(REFUSED_BY_HOOK)?;
+    let (why, prompt) = said.split_once(PROMPT)?;
+    Some((prompt, why.trim_start_matches(':').trim()))
+}
+
 /// The starts of texts that the client marks as its own only since some version: the summary of a compaction, and the note in front
 /// of local commands.
 const UNMARKED: [&str; 2] = [

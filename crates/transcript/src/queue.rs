@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::{
     commands::{ShellMode, shell_mode},
-    human::{by_a_human, by_the_client},
-    prompts::of_human,
+    human::{by_a_human, unsaid_prompt},
+    prompts::{REFUSED_BY_HOOK, of_human},
 };
 
 /// The number of prompts that may wait. One whose end is not recorded must not fill the memory.
@@ -25,7 +25,10 @@ impl Queue {
     pub fn may_change(&self, line: &[u8]) -> bool {
         let has = |mark: &[u8]| memchr::memmem::find(line, mark).is_some();
         has(b"\"queue-operation\"")
-            || (!self.waiting.is_empty() && (has(b"\"user\"") || has(b"\"queued_command\"")))
+            || (!self.waiting.is_empty()
+                && (has(b"\"user\"")
+                    || has(b"\"queued_command\"")
+                    || has(REFUSED_BY_HOOK.as_bytes())))
     }
 
     /// Takes one record. The client does not tell which prompt it takes out, so that a prompt waits until it is in the conversation.
@@ -39,7 +42,7 @@ impl Queue {
             (Some("queue-operation"), Some("remove" | "popAll")) => self.remove(text),
             (Some("queue-operation"), _) => {}
             _ => {
-                for text in by_a_human(record).into_iter().chain(by_the_client(record)) {
+                for text in by_a_human(record).into_iter().chain(unsaid_prompt(record)) {
                     match shell_mode(text) {
                         Some(ShellMode::Ran(command)) => self.remove(command),
                         _ => self.remove(text),

@@ -19,7 +19,10 @@ use pitstop_agent::{
     claude::prompt_box::{self, PromptBox},
 };
 use pitstop_base::{clean, redact::redact};
-use pitstop_transcript::{Tokens, prompts::without_marks};
+use pitstop_transcript::{
+    Tokens,
+    prompts::{is_handoff, without_marks},
+};
 
 use crate::app::{
     effect::Effect,
@@ -325,7 +328,12 @@ pub fn unsent(model: &Model) -> Unsent {
     let aside = agent.put_aside.as_ref();
     let aside = aside.map(|text| without_marks(&agent.pastes.expand(text)));
     let aside = aside.filter(|text| !text.trim().is_empty());
-    let now = match (in_box(model), aside) {
+    // One that a hook has refused, or that was stopped at once, is back in the box, and is no words of a person.
+    let in_box = match in_box(model) {
+        Unsent::Text(text) if is_handoff(&text) => Unsent::Nothing,
+        now => now,
+    };
+    let now = match (in_box, aside) {
         (Unsent::Nothing, Some(aside)) => Unsent::Text(aside),
         (Unsent::Text(text), Some(aside)) => Unsent::Text(format!("{aside}\n{text}")),
         (now, _) => now,

@@ -175,6 +175,8 @@ pub enum RebootAction {
     /// Take back that the state was forgotten, if that came last. Otherwise resume the session that the last reboot ended; the present
     /// one stays in the history. A reboot whose new agent runs need not wait for its proof: it is closed as one that was not confirmed.
     Undo,
+    /// Take back the reboot whose handoff a hook of the user's has refused, for this reason, though it had reached the client.
+    BringBack(String),
     /// Take up the reboot of this entry, with this message and a session of this id, that a supervisor before us had to leave: the old
     /// agent is gone, the human had approved, the handoff has not arrived.
     TakeUp(Box<JournalEntry>, Handoff, SessionId),
@@ -212,7 +214,16 @@ pub fn act(model: &mut Model, action: RebootAction) -> Result<(), Refusal> {
         RebootAction::Undo => {
             let closed = close_unproven(model)?;
             follow(model, closed);
-            Some(undo(model)?)
+            Some(undo(model, "your undo")?)
+        }
+        RebootAction::BringBack(why) => {
+            let closed = close_unproven(model)?;
+            follow(model, closed);
+            let next = undo(model, "a handoff that was refused")?;
+            let why = format!("a hook has refused the handoff: {why}");
+            model.error(why.clone());
+            let failed = Next::Note(AttemptEvent::RollsBack(why));
+            Some(Next::All(vec![next, failed]))
         }
         RebootAction::TakeUp(entry, handoff, new) => Some(take_up(model, &entry, handoff, new)),
     };
@@ -273,8 +284,8 @@ fn close_unproven(model: &Model) -> Result<Option<Next>, Refusal> {
     }
 }
 
-/// Returns what takes back the last reboot.
-fn undo(model: &Model) -> Result<Next, Refusal> {
+/// Returns what takes back the last reboot; a run is held by this.
+fn undo(model: &Model, held_by: &'static str) -> Result<Next, Refusal> {
     let record = model
         .current_iteration()
         .and_then(|one| one.reboot.as_ref());
@@ -289,7 +300,7 @@ fn undo(model: &Model) -> Result<Next, Refusal> {
     let parent = model.current_iteration().and_then(|one| one.parent);
     // A card that offers the undo has been answered.
     let answered = Next::Do(Act::AnswerCard);
-    let back = bring_back(model, old, replaced, parent, "your undo");
+    let back = bring_back(model, old, replaced, parent, held_by);
     Ok(Next::All(vec![answered, back]))
 }
 

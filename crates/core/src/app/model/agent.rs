@@ -11,6 +11,7 @@ use pitstop_agent::{
 };
 use pitstop_base::clock::At;
 use pitstop_terminal::{input::HostInput, screen::Progress};
+use pitstop_transcript::human::RefusedPrompt;
 
 use super::{
     activity::{Activity, Elsewhere},
@@ -32,6 +33,8 @@ pub struct AgentView {
     pub model: Option<String>,
     /// The turn and the question that are open, as far as is known.
     pub activity: Activity,
+    /// The prompt that a hook of the user's has refused last, as long as no other has followed it.
+    pub(in crate::app) refused: Option<RefusedPrompt>,
     /// The prompt box as it was last seen. Its text is followed only while something waits for it.
     pub prompt_box: PromptBox,
     /// The model as the client names it to itself, with its window mark (`…[1m]`).

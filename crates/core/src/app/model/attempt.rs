@@ -155,6 +155,8 @@ impl Reboot {
             self.failure = Some(failure.clone());
         } else if attempt.kind.is_reboot() {
             self.note_done(now);
+        } else {
+            self.failure.clone_from(&attempt.failure);
         }
         match &mut attempt.phase {
             Phase::Waiting { draft, .. } => std::mem::take(draft),

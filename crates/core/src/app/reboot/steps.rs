@@ -718,10 +718,14 @@ fn finished(model: &Model, attempt: &Attempt, warmed_up: bool) -> Ended {
         // A person who took a reboot back does not want to be asked again at once.
         acts.push(Act::BeQuiet(DEFER_TURNS, QuietReason::Undone));
     }
+    let failure = attempt.failure.as_deref();
     Ended {
         outcome: RebootOutcome::Done,
         why: None,
-        card: kind.is_reboot().then_some(card),
+        card: match failure.filter(|_| !kind.is_reboot()) {
+            Some(why) => Some(moment::failed(attempt, why, true)),
+            None => kind.is_reboot().then_some(card),
+        },
         acts,
     }
 }

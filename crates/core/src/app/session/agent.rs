@@ -6,7 +6,10 @@ use crate::{
 };
 use pitstop_agent::{AgentEvent, StartSource, StatusLine, claude};
 use pitstop_base::{clock::At, format::percent};
-use pitstop_transcript::{SessionId, Tokens};
+use pitstop_transcript::{
+    SessionId, Tokens,
+    human::{HumanWords, RefusedPrompt},
+};
 
 use crate::app::{
     autopilot::{self, RunInput},
@@ -20,10 +23,10 @@ use crate::app::{
     event::TranscriptFacts,
     facts::handoff_size,
     model::{
-        CarryOut, Model, activity::TitleState, attempt::AttemptEvent, session::Session,
-        submission::SubmissionEvent,
+        CarryOut, Model, activity::TitleState, agent::AgentView, attempt::AttemptEvent,
+        session::Session, submission::SubmissionEvent,
     },
-    reboot::{self, RebootEvent, in_place::ReplaceEvent, submit, trim::SurveyEvent},
+    reboot::{self, RebootAction, RebootEvent, in_place::ReplaceEvent, submit, trim::SurveyEvent},
     session::{
         compaction::{self, CompactionSign},
         figures::{self, FigureEvent},
@@ -383,11 +386,35 @@ fn note_base_load(lineage: &mut Lineage, session: &Session, first: Tokens) {
     }
 }
 
+impl AgentView {
+    /// Takes in the prompt that a hook has refused; returns it if that is new.
+    fn refusal_read(&mut self, words: &HumanWords) -> Option<RefusedPrompt> {
+        let before = std::mem::replace(&mut self.refused, words.refused.clone());
+        self.refused
+            .clone()
+            .filter(|one| before.as_ref() != Some(one))
+    }
+}
+
+/// Takes in that a hook has refused a prompt. Our own hook had reported it before: a handoff that was taken for proven has not arrived,
+/// and its session is of no use.
+fn prompt_refused(model: &mut Model, refused: &RefusedPrompt) {
+    if !refused.is_handoff || model.session.transcript.turns > 0 {
+        return;
+    }
+    let why = refused.why.clone();
+    if reboot::act(model, RebootAction::BringBack(why)).is_err() {
+        model.error(format!("a hook has refused the handoff: {}", refused.why));
+    }
+}
+
 /// Takes in the facts of a transcript that has grown.
 pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: TranscriptFacts) {
     if session != model.session.id {
         return;
     }
+    let words = facts.human.as_ref();
+    let refused = words.and_then(|words| model.session.agent.refusal_read(words));
     let warmup = model.config.reboot.warmup_prompt.as_deref();
     let is_rewound = model.draft.transcript_read(&mut facts, warmup);
     if is_rewound {
@@ -460,6 +487,9 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     // The hook is the proof; the transcript is the second one.
     if let Some(prompt) = prompt {
         model.reboot.prompt_seen(&prompt).carry_out(model);
+    }
+    if let Some(refused) = refused {
+        prompt_refused(model, &refused);
     }
     if used.is_some() {
         autopilot::on(model, RunInput::FigureObserved);

@@ -28,11 +28,11 @@ impl HandoffDraft {
     /// Takes in the words that the transcript has. It shows of whom a prompt is, and the hook does not.
     pub(in crate::app) fn words_read(&mut self, mut words: HumanWords, warmup: Option<&str>) {
         self.hooked_only.retain(|key| {
-            let of_client = words.is_of_client(key);
-            if of_client {
+            let is_unsaid = words.is_unsaid(key);
+            if is_unsaid {
                 words.taken_back.insert(key.to_owned());
             }
-            !of_client && !words.has_prompt(key)
+            !is_unsaid && !words.has_prompt(key)
         });
         self.goal.clone_from(&words.goal);
         if self.goal.is_some() {

@@ -8,6 +8,8 @@ use crate::app::{
     report,
 };
 use pitstop_agent::Failure;
+use pitstop_transcript::{human::HumanWords, prompts::HANDOFF};
+use serde_json::json;
 
 #[test]
 fn a_reboot_by_key_goes_through_every_step_in_order() {
@@ -678,6 +680,58 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
         matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
         "nothing to undo now"
     );
+}
+
+#[test]
+fn a_handoff_that_a_hook_has_refused_behind_ours_brings_the_old_session_back() {
+    for turns in [0, 1] {
+        let mut bench = Bench::new();
+        bench.used(155_000);
+        bench.rebooted_to_new();
+        let given = bench.model.lineage.current().expect("one").reboot.clone();
+        assert!(given.expect("a reboot").verified, "our hook came first");
+        let refused = "UserPromptSubmit operation blocked by hook:\n[gate.sh]: no ticket";
+        let record = json!({
+            "type": "system", "content": format!("{refused}\n\n\nOriginal prompt: {HANDOFF}run"),
+        });
+        let mut words = HumanWords::default();
+        words.take_record(&record);
+        let human = Some(words);
+        let facts = TranscriptFacts {
+            human,
+            turns,
+            whole: true,
+            ..TranscriptFacts::default()
+        };
+        let read = Event::Read(ReadEvent::Transcript {
+            session: session(NEW),
+            facts: Box::new(facts),
+        });
+        let effects = bench.send(read.clone());
+        // What has had a turn was given something.
+        if turns > 0 {
+            assert_eq!(bench.step(), None);
+            continue;
+        }
+        let stop = effects.iter().find_map(|effect| match effect {
+            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
+            _ => None,
+        });
+        bench.send(Event::TimerFired(stop.expect("it is stopped")));
+        let start = starts(&bench.exited(0)).pop().expect("the old session");
+        assert_eq!((start.session, start.resume), (session(OLD), true));
+        bench.spawned(4);
+        bench.started(OLD);
+        let why = "a hook has refused the handoff: [gate.sh]: no ticket";
+        assert_eq!(bench.model.reboot.failure.as_deref(), Some(why));
+        let card = bench.model.view.card.as_ref().expect("a card");
+        assert!(card.is_failure());
+        assert_eq!(
+            signals(&bench.send(read)),
+            [],
+            "it is another session's now"
+        );
+    }
 }
 
 #[test]
