@@ -328,6 +328,36 @@ fn a_goal_that_a_person_has_set_in_the_real_client_is_set_again_in_a_fresh_sessi
         .wait_for_text("Goal set: すべてのテスト pass", SOON);
 }
 
+/// All hooks of a prompt run side by side, so that ours reports what another one refuses. The agent has not been given it.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn what_a_hook_of_the_users_refuses_in_the_real_client_has_not_arrived() {
+    let launch = live();
+    let gate = "in=$(cat); case $in in *シマウマ*|*'pitstop handoff'*) echo 'no ticket' >&2; exit 2;; esac";
+    let hook = json!([{ "hooks": [{ "type": "command", "command": gate }] }]);
+    let settings = json!({ "hooks": { "UserPromptSubmit": hook } });
+    let file = launch.the_home().claude_dir().join("settings.json");
+    fs::write(file, settings.to_string()).expect("written");
+    let supervisor = started(&launch);
+    supervisor.keys(["use the シマウマ key", key::ENTER]);
+    supervisor.terminal.wait_for_text("no ticket", SOON);
+    let is_said = || supervisor.handoff_text().contains("シマウマ");
+    supervisor.wait_until("it is not said", || !is_said(), SOON);
+    // The client has put it back.
+    supervisor.keys(["\u{3}"]);
+    let before = session_of(&supervisor.status());
+    supervisor.keys([key::F5]);
+    supervisor.wait_for_phase("review", SOON);
+    supervisor.keys([key::ENTER]);
+    supervisor
+        .terminal
+        .wait_for_text("a hook has refused the handoff", SOON);
+    supervisor.wait_for_iteration(3, SOON);
+    supervisor.wait_for_state("idle", SOON);
+    assert_eq!(session_of(&supervisor.status()), before);
+    assert_eq!(said_to(&supervisor), ["begin the work"]);
+}
+
 /// How long the client itself takes from its start to `UserPromptSubmit`, without us.
 fn plain_start(launch: &Launch) -> Duration {
     let home = launch.the_home();

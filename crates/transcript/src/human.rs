@@ -94,8 +94,8 @@ pub struct HumanWords {
 /// A prompt that a hook of the user's has refused: the agent has not been given it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedPrompt {
-    /// True if it is a handoff.
-    pub is_handoff: bool,
+    /// True if it is a handoff; none where the hook has kept it out of the client's record.
+    pub is_handoff: Option<bool>,
     /// What the hook said, on one line.
     pub why: String,
 }
@@ -147,9 +147,10 @@ impl HumanWords {
                 }
                 if let Some((prompt, why)) = prompts::refused_prompt(record) {
                     self.refused = Some(RefusedPrompt {
-                        is_handoff: prompts::is_handoff(prompt),
+                        is_handoff: prompt.map(prompts::is_handoff),
                         why: clipped(&on_one_line(&redact::redact(why)), REASON_CAP),
                     });
+                    any = true;
                 }
                 let unsaid = unsaid_prompt(record);
                 any | unsaid.is_some_and(|text| self.note_unsaid(text))
@@ -289,9 +290,12 @@ impl HumanWords {
         self.keys.contains(key)
     }
 
-    /// Reports whether the agent has this prompt of no person, by its [`plain_key`].
-    pub fn is_unsaid(&self, key: &str) -> bool {
-        self.unsaid.iter().any(|one| one == key) && !self.has_prompt(key)
+    /// Reports whether the agent has this prompt of no person, by its [`plain_key`]. The `latest` that a hook has reported may be the one
+    /// that another hook has refused without its text.
+    pub fn is_unsaid(&self, key: &str, latest: bool) -> bool {
+        let refused = self.refused.as_ref();
+        let is_hidden = latest && refused.is_some_and(|one| one.is_handoff.is_none());
+        (is_hidden || self.unsaid.iter().any(|one| one == key)) && !self.has_prompt(key)
     }
 
     /// Reports whether a prompt was taken back out of the queue.
@@ -380,7 +384,7 @@ pub fn by_a_human(record: &Value) -> Vec<&str> {
 pub(super) fn unsaid_prompt(record: &Value) -> Option<&str> {
     let is_main = record["isSidechain"] != true && record["isCompactSummary"] != true;
     if let Some((prompt, _)) = prompts::refused_prompt(record) {
-        return Some(prompt);
+        return prompt;
     }
     let (content, source) = given_prompt(record).filter(|_| is_main)?;
     first_text(content).filter(|_| record["isMeta"] == true || !is_a_persons(source))
@@ -854,12 +858,16 @@ mod tests {
         assert!(words.take_record(&refused), "it waited");
         assert_eq!(listed_of(&words), ["Build it"]);
         let why = words.refused.clone().map(|one| (one.is_handoff, one.why));
-        assert_eq!(why, Some((false, "[gate.sh]: no ticket".to_owned())));
+        assert_eq!(why, Some((Some(false), "[gate.sh]: no ticket".to_owned())));
         words.take_record(&refused);
-        assert!(words.is_unsaid(&key_of(text)));
+        assert!(words.is_unsaid(&key_of(text), false));
         words.take_record(&user(text, &json!({})));
-        assert!(!words.is_unsaid(&key_of(text)));
+        assert!(!words.is_unsaid(&key_of(text), false));
         assert_eq!((words.prompts.len(), words.refused.clone()), (2, None));
+        let hidden = json!({"type": "system", "content": format!("{REFUSED_BY_HOOK}:\nno")});
+        words.take_record(&hidden);
+        assert!(words.is_unsaid("b", true) && !words.is_unsaid("a", false));
+        assert!(!words.is_unsaid(&key_of(text), true));
         // The agent writes no such record.
         let said = user(&content, &json!({}));
         assert_eq!(prompts::refused_prompt(&said), None);
@@ -895,7 +903,10 @@ mod tests {
                     (listed_of(&words), words.latest.clone()),
                     (vec!["Build it"], None)
                 );
-                assert!(words.is_unsaid(&plain_key(&text)) != queued, "{text}");
+                assert!(
+                    words.is_unsaid(&plain_key(&text), false) != queued,
+                    "{text}"
+                );
             }
             // What a person has said stays.
             let mut words = HumanWords::default();

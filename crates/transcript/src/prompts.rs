@@ -56,14 +56,18 @@ pub fn is_handoff(prompt: &str) -> bool {
 /// The start of the client's record of a prompt that a hook of the user's has refused, the same in 2.1.197 and 2.1.332.
 pub(super) const REFUSED_BY_HOOK: &str = "UserPromptSubmit operation blocked by hook";
 
-/// Returns the prompt that a hook has refused, by the client's record of it, and what the hook said.
-pub(super) fn refused_prompt(record: &Value) -> Option<(&str, &str)> {
+/// Returns the prompt that a hook has refused, by the client's record of it, and what the hook said. A hook may keep the prompt out of
+/// the record.
+pub(super) fn refused_prompt(record: &Value) -> Option<(Option<&str>, &str)> {
     const PROMPT: &str = "\n\nOriginal prompt: ";
     let text = record["content"]
         .as_str()
         .filter(|_| record["type"] == "system")?;
     let said = text.strip_prefix(REFUSED_BY_HOOK)?;
-    let (why, prompt) = said.split_once(PROMPT)?;
+    let (why, prompt) = match said.split_once(PROMPT) {
+        Some((why, prompt)) => (why, Some(prompt)),
+        None => (said, None),
+    };
     Some((prompt, why.trim_start_matches(':').trim()))
 }
 

@@ -399,11 +399,14 @@ impl AgentView {
 /// Takes in that a hook has refused a prompt. Our own hook had reported it before: a handoff that was taken for proven has not arrived,
 /// and its session is of no use.
 fn prompt_refused(model: &mut Model, refused: &RefusedPrompt) {
-    if !refused.is_handoff || model.session.transcript.turns > 0 {
+    let known = &model.session.transcript;
+    let is_given = known.turns > 0 || known.handoff.is_some();
+    if is_given || refused.is_handoff == Some(false) {
         return;
     }
     let why = refused.why.clone();
-    if reboot::act(model, RebootAction::BringBack(why)).is_err() {
+    let done = reboot::act(model, RebootAction::BringBack(why));
+    if done.is_err() && refused.is_handoff == Some(true) {
         model.error(format!("a hook has refused the handoff: {}", refused.why));
     }
 }

@@ -27,8 +27,9 @@ impl HandoffDraft {
 
     /// Takes in the words that the transcript has. It shows of whom a prompt is, and the hook does not.
     pub(in crate::app) fn words_read(&mut self, mut words: HumanWords, warmup: Option<&str>) {
+        let latest = self.hooked_only.last().cloned();
         self.hooked_only.retain(|key| {
-            let is_unsaid = words.is_unsaid(key);
+            let is_unsaid = words.is_unsaid(key, latest.as_ref() == Some(key));
             if is_unsaid {
                 words.taken_back.insert(key.to_owned());
             }

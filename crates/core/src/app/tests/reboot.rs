@@ -684,7 +684,8 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
 
 #[test]
 fn a_handoff_that_a_hook_has_refused_behind_ours_brings_the_old_session_back() {
-    for turns in [0, 1] {
+    let shown = format!("\n\n\nOriginal prompt: {HANDOFF}run");
+    for (turns, shown) in [(0, shown.as_str()), (0, ""), (1, &shown)] {
         let mut bench = Bench::new();
         bench.used(155_000);
         bench.rebooted_to_new();
@@ -692,7 +693,7 @@ fn a_handoff_that_a_hook_has_refused_behind_ours_brings_the_old_session_back() {
         assert!(given.expect("a reboot").verified, "our hook came first");
         let refused = "UserPromptSubmit operation blocked by hook:\n[gate.sh]: no ticket";
         let record = json!({
-            "type": "system", "content": format!("{refused}\n\n\nOriginal prompt: {HANDOFF}run"),
+            "type": "system", "content": format!("{refused}{shown}"),
         });
         let mut words = HumanWords::default();
         words.take_record(&record);
