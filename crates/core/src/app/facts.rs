@@ -328,9 +328,9 @@ pub fn unsent(model: &Model) -> Unsent {
     let aside = agent.put_aside.as_ref();
     let aside = aside.map(|text| without_marks(&agent.pastes.expand(text)));
     let aside = aside.filter(|text| !text.trim().is_empty());
-    // One that a hook has refused, or that was stopped at once, is back in the box, and is no words of a person.
+    // One that a hook has refused is back in the box, and is no words of a person, as long as they have added none.
     let in_box = match in_box(model) {
-        Unsent::Text(text) if is_handoff(&text) => Unsent::Nothing,
+        Unsent::Text(text) if is_handoff(&text) && !agent.has_been_typed_in() => Unsent::Nothing,
         now => now,
     };
     let now = match (in_box, aside) {

@@ -158,14 +158,13 @@ pub fn report(model: &Model) -> Option<RunReport> {
 
 /// Returns what the agent at work waits for a person for.
 fn asks(model: &Model) -> Option<&Need> {
+    let kinds = [
+        NeedKind::Permission,
+        NeedKind::Question,
+        NeedKind::Suspended,
+    ];
     let mut needs = model.outside.needs().iter();
-    needs.find(|need| {
-        let kind = need.kind;
-        matches!(
-            kind,
-            NeedKind::Permission | NeedKind::Question | NeedKind::Suspended
-        )
-    })
+    needs.find(|need| kinds.contains(&need.kind))
 }
 
 /// Returns the phase of a run for the report.
