@@ -330,7 +330,7 @@ pub fn unsent(model: &Model) -> Unsent {
     let aside = aside.filter(|text| !text.trim().is_empty());
     // One that a hook has refused is back in the box, and is no words of a person, as long as they have added none.
     let in_box = match in_box(model) {
-        Unsent::Text(text) if is_handoff(&text) && !agent.has_been_typed_in() => Unsent::Nothing,
+        Unsent::Text(text) if is_handoff(&text) && agent.typed_at.is_none() => Unsent::Nothing,
         now => now,
     };
     let now = match (in_box, aside) {

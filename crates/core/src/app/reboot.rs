@@ -220,7 +220,6 @@ pub fn act(model: &mut Model, action: RebootAction) -> Result<(), Refusal> {
             let closed = close_unproven(model)?;
             follow(model, closed);
             let next = undo(model, "a handoff that was refused")?;
-            let why = format!("a hook has refused the handoff: {why}");
             model.error(why.clone());
             let failed = Next::Note(AttemptEvent::RollsBack(why));
             Some(Next::All(vec![next, failed]))

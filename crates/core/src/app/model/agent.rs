@@ -201,11 +201,6 @@ impl AgentView {
         self.draft = true;
     }
 
-    /// Reports whether a person has typed since its process has begun.
-    pub(in crate::app) const fn has_been_typed_in(&self) -> bool {
-        self.typed_at.is_some()
-    }
-
     /// Reports whether a person has typed since then.
     pub(in crate::app) fn is_typed_since(&self, since: At) -> bool {
         let typed = |typed: At| typed.since_start >= since.since_start;

@@ -404,10 +404,10 @@ fn prompt_refused(model: &mut Model, refused: &RefusedPrompt) {
     if is_given || refused.is_handoff == Some(false) {
         return;
     }
-    let why = refused.why.clone();
-    let done = reboot::act(model, RebootAction::BringBack(why));
+    let why = format!("a hook has refused the handoff: {}", refused.why);
+    let done = reboot::act(model, RebootAction::BringBack(why.clone()));
     if done.is_err() && refused.is_handoff == Some(true) {
-        model.error(format!("a hook has refused the handoff: {}", refused.why));
+        model.error(why);
     }
 }
 
