@@ -160,18 +160,31 @@ impl AgentPlan {
         }
         let resumed = (start.resume && !start.first).then_some(start.session);
         let before = start.after.or(resumed);
-        let left = before.map_or_else(Choices::default, |one| self.choices_in(one));
-        if let Some(name) = &left.name {
-            args = claude::arguments_with_name(&args, &clean::one_line(&redact(name)));
+        let mut left = before.map_or_else(Choices::default, |one| self.choices_in(one));
+        left.mode = left.mode.filter(|_| reports_choices);
+        with_choices(args, left)
+    }
+
+    /// Returns the arguments with which a person goes on with a session that had `args`: a mode or a name among them would outweigh
+    /// what was chosen in it since. What they do not name, the client restores.
+    pub fn arguments_as_left(
+        &self,
+        args: &[String],
+        session: SessionId,
+        reports_choices: impl FnOnce() -> bool,
+    ) -> Vec<String> {
+        let (mode, name) = (claude::names_mode(args), claude::names_session(args));
+        let mut left = Choices::default();
+        if mode || name {
+            left = self.choices_in(session);
         }
-        match left.mode.filter(|_| reports_choices) {
-            Some(mode) => claude::arguments_in_mode(&args, &mode),
-            None => args,
-        }
+        left.name = left.name.filter(|_| name);
+        left.mode = left.mode.filter(|_| mode && reports_choices());
+        with_choices(args.to_vec(), left)
     }
 
     /// Returns what a person has chosen in a session of the client, as far as it is known.
-    pub fn choices_in(&self, session: SessionId) -> Choices {
+    fn choices_in(&self, session: SessionId) -> Choices {
         let Some(transcript) = self.transcript_of(session) else {
             return Choices::default();
         };
@@ -403,6 +416,17 @@ impl AgentPlan {
     /// client's rule for naming a project's directory may change; the id is unique.
     pub fn transcript_of(&self, session: SessionId) -> Option<PathBuf> {
         transcript_in(self.config_dir.as_ref()?, session)
+    }
+}
+
+/// Returns the arguments with what a person has chosen in the session before instead of what they choose.
+fn with_choices(mut args: Vec<String>, left: Choices) -> Vec<String> {
+    if let Some(name) = &left.name {
+        args = claude::arguments_with_name(&args, &clean::one_line(&redact(name)));
+    }
+    match left.mode {
+        Some(mode) => claude::arguments_in_mode(&args, &mode),
+        None => args,
     }
 }
 

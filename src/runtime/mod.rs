@@ -70,6 +70,7 @@ use chrono::{DateTime, FixedOffset, Local, Offset, TimeZone, Utc};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc;
 
+use pitstop_agent::{AgentKind, claude};
 use pitstop_base::clock::At;
 use pitstop_core::{
     app::{
@@ -214,8 +215,8 @@ pub struct Left {
     pub code: i32,
     /// The model as it was last.
     pub model: Model,
-    /// True if its session has a conversation, which the client accepts to resume.
-    pub can_resume: bool,
+    /// The arguments with which a person goes on with its session, if it has a conversation, which the client accepts to resume.
+    pub resumed_with: Option<Vec<String>>,
     /// What the database has not taken, if anything.
     pub unwritten: Option<String>,
     /// The clients of the terminals that were attached, who wait for the last message.
@@ -226,14 +227,20 @@ pub struct Left {
 pub async fn run(setup: Setup) -> io::Result<Left> {
     let (mut shell, mut sources) = Shell::begin(setup)?;
     let code = shell.serve_until_quit(&mut sources).await;
-    let can_resume = shell.agent.can_resume(shell.core.view().session.id);
+    let plan = Arc::clone(&shell.agent);
     // Not kept in the future of the whole run: it is large.
     let (model, clients) = Box::pin(shell.leave(sources)).await;
+    let session = model.session.id;
+    let resumed_with = (plan.kind == AgentKind::Claude && plan.can_resume(session)).then(|| {
+        let version = model.session.agent.version.as_deref();
+        let args = &model.identity.agent_args;
+        plan.arguments_as_left(args, session, || claude::reports_choices(version))
+    });
     Ok(Left {
         code,
         model,
         unwritten: None,
-        can_resume,
+        resumed_with,
         clients,
     })
 }

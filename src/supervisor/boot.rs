@@ -107,7 +107,7 @@ async fn supervise(
     terminal: &mut Option<UnixStream>,
     last: impl FnOnce() -> String,
 ) -> Result<i32, StartError> {
-    let (kind, is_headless) = (start.agent.kind, start.work.line_format().is_some());
+    let is_headless = start.work.line_format().is_some();
     let (setup, doors) = Box::pin(set_up(start, terminal.as_ref())).await?;
     let store_writer = setup.store_writer.clone();
     *terminal = None;
@@ -115,7 +115,8 @@ async fn supervise(
     let unwritten = left.unwritten.as_deref();
     let unwritten =
         unwritten.map_or_else(String::new, |what| farewell::unwritten(&left.model, what));
-    let text = farewell::text(&left.model, kind, left.can_resume, left.code) + &unwritten + &last();
+    let text =
+        farewell::text(&left.model, left.resumed_with.as_deref(), left.code) + &unwritten + &last();
     for client in left.clients {
         let (code, text) = (left.code, text.clone());
         client.end(ServerMessage::Ended { code, text }).await;
@@ -464,12 +465,9 @@ fn start_as_before(plan: &mut AgentPlan, kept: &mut Kept) {
     {
         return;
     }
-    // A mode among the arguments would outweigh the one in which the session was left.
-    let resumed = claude::resumed_session(&plan.user_args).filter(|_| {
-        claude::names_mode(args) && claude::reports_choices(plan.ask_version().as_deref())
-    });
-    let args = match resumed.and_then(|session| plan.choices_in(session).mode) {
-        Some(mode) => claude::arguments_in_mode(args, &mode),
+    let reports_choices = || claude::reports_choices(plan.ask_version().as_deref());
+    let args = match claude::resumed_session(&plan.user_args) {
+        Some(session) => plan.arguments_as_left(args, session, reports_choices),
         None => args.clone(),
     };
     plan.user_args.splice(0..0, args.iter().cloned());

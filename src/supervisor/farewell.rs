@@ -1,11 +1,11 @@
 //! The messages that are printed when a supervisor has ended.
 
-use pitstop_agent::{AgentKind, claude};
 use pitstop_base::{clean, redact::redact};
 use pitstop_core::app::{Model, autopilot};
 
-/// Returns what a person who has left wants to know: how to go on, if there is a conversation that can be resumed.
-pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) -> String {
+/// Returns what a person who has left wants to know: how to go on, with which arguments, if there is a conversation that can be
+/// resumed.
+pub(super) fn text(model: &Model, resumed_with: Option<&[String]>, code: i32) -> String {
     let iterations = model.lineage.iterations().len();
     let plural = if iterations == 1 { "" } else { "s" };
     let mut text = format!(
@@ -18,17 +18,9 @@ pub(super) fn text(model: &Model, kind: AgentKind, can_resume: bool, code: i32) 
         let figures = autopilot::run_ended(model, code).figures();
         text = format!("{text}the run is over: {why}\n{figures}\n");
     }
-    if kind == AgentKind::Claude && can_resume {
+    if let Some(args) = resumed_with {
         let session = model.session.id;
-        let args = &model.identity.agent_args;
-        let agent = &model.session.agent;
-        let reports_choices = claude::reports_choices(agent.version.as_deref());
-        let mode = agent.mode.as_ref().filter(|_| reports_choices);
-        let args = match mode.filter(|_| claude::names_mode(args)) {
-            Some(mode) => claude::arguments_in_mode(args, mode),
-            None => args.clone(),
-        };
-        let args = shell_words::join(&args);
+        let args = shell_words::join(args);
         let args = if args.is_empty() { args } else { args + " " };
         text = format!("{text}to go on: pitstop -- {args}--resume {session}\n");
     }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::kit::{
-    client::live_client,
+    client::{ASKS_FIRST, live_client},
     messages_api::{Answer, user_texts},
     shape::Shape,
     supervisor::{Launch, SOON, Supervisor, group_members, key, session_of},
@@ -312,6 +312,29 @@ fn a_fresh_session_of_the_real_client_has_the_model_and_the_name_that_were_chose
         .wait_for_text("iteration 2 · Haiku 4.5", SOON);
     let title = "“✳ --移行 of the importer”";
     supervisor.terminal.wait_for_text(title, SOON);
+}
+
+/// What a session was started with would outweigh what a person has chosen in it, also where they leave and come back.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn whoever_comes_back_to_the_real_client_finds_the_mode_and_the_name_that_they_chose() {
+    let launch = Launch::live_without_mode().size(200, 50);
+    let args = ["--permission-mode", *ASKS_FIRST, "-n", "the first name"];
+    let supervisor = started(&launch.clone().agent_args(args));
+    supervisor.prompt("/rename 移行 of it");
+    supervisor.terminal.wait_for_text("renamed", SOON);
+    supervisor.keys(["\u{1b}[Z"]);
+    supervisor.terminal.wait_for_text("accept edits on", SOON);
+    supervisor.quit();
+    let printed = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
+    let chosen = "pitstop -- --permission-mode acceptEdits '--name=移行 of it' --resume ";
+    assert!(printed.contains(chosen), "{printed}");
+    let supervisor = launch.asking().start();
+    supervisor.terminal.wait_for_text("Enter resume", SOON);
+    supervisor.keys([key::ENTER]);
+    for text in ["“✳ 移行 of it”", "accept edits on"] {
+        supervisor.terminal.wait_for_text(text, SOON);
+    }
 }
 
 /// The client ends a goal with its process: it is set again behind the first turn of the next one.

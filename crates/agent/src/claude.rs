@@ -447,15 +447,21 @@ pub fn arguments_with_model(args: &[String], model: &str) -> Vec<String> {
     words
 }
 
+/// Reports whether the user's arguments name the session.
+pub fn names_session(args: &[String]) -> bool {
+    Arguments(args).has(&[NAME, "-n"])
+}
+
 /// Returns the user's arguments with the name that a person gave the session before, as far as an argument may be long.
 pub fn arguments_with_name(args: &[String], name: &str) -> Vec<String> {
-    const NAME: &str = "--name";
     let name = &name[..name.floor_char_boundary(NAME_LENGTH)];
     // It may begin like an option.
     let mut words = vec![format!("{NAME}={name}")];
     words.extend(Arguments(args).without(|name| matches!(name, NAME | "-n")));
     words
 }
+
+const NAME: &str = "--name";
 
 /// The most of a session's name that is given to the next one, in bytes.
 const NAME_LENGTH: usize = 256;
