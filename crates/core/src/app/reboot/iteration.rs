@@ -41,7 +41,10 @@ pub(super) fn start(model: &mut Model, new: NewProcess) {
     let goal = model.draft.take_goal();
     open_iteration(model, Some(session), new.cause, new.parent);
     if !new.resume {
-        model.session.spending.begin_session(session);
+        // A session that the user's own arguments resume has cost something before this run.
+        if new.cause != Some(Cause::Resume) {
+            model.session.spending.begin_session(session);
+        }
         // A session that is resumed has it still.
         model
             .draft

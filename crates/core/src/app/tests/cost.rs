@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     app::{cold_cache, cost, event::TranscriptFacts, facts, payoff, report},
-    lineage::TokenTotals,
+    lineage::{Cause, TokenTotals},
 };
 use pitstop_agent::{CacheLifetime, PromptCache};
 use pitstop_transcript::usage::Usage;
@@ -210,6 +210,23 @@ fn a_session_that_is_resumed_counts_from_where_it_stood() {
     assert_eq!(bench.model.session.iteration().get(), 4);
     turn(&mut bench, 20_000, 0.13);
     assert_eq!(cents_of_iterations(&bench).last(), Some(&1.0));
+}
+
+#[test]
+fn what_a_session_had_used_before_the_run_that_the_user_resumes_it_in_is_not_counted_again() {
+    let mut bench = Bench::bare(Config::default());
+    super::super::iteration::begin(&mut bench.model, false, Some(Cause::Resume), None);
+    bench.spawned(OLD);
+    bench.started(OLD);
+    bench.ready();
+    reported(&mut bench, OLD, 0.25);
+    transcribed(&mut bench, OLD, 1_000);
+    assert_eq!(cents_of_iterations(&bench), [0.0]);
+    assert_eq!(tokens_of_iterations(&bench), [(0, 0)]);
+    turn(&mut bench, 20_000, 0.28);
+    transcribed(&mut bench, OLD, 1_500);
+    assert_eq!(cents_of_iterations(&bench), [3.0]);
+    assert_eq!(tokens_of_iterations(&bench), [(500, 5)]);
 }
 
 /// The whole transcript of a session has so many tokens in, and a hundredth of them out.
