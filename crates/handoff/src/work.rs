@@ -7,7 +7,7 @@ use std::{collections::HashSet, fmt::Write as _};
 
 use pitstop_transcript::{
     human::{self, Said},
-    steps::{Detail, SAID_BELOW},
+    steps::{Detail, SAID_BELOW, Step},
     words::on_one_line,
     work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, UNCOMMITTED_MARK, WorkAtHand},
 };
@@ -163,6 +163,9 @@ const DETAILS: [(usize, Detail); 3] = [
 /// Returns the last steps, the oldest first, in at most `room` bytes: the later ones at greater length.
 pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String {
     let head = match turn {
+        TurnStanding::Over if work.is_in_turn && work.steps.last().is_some_and(Step::is_prompt) => {
+            "The turn was stopped before the agent had answered: the last request is open."
+        }
         TurnStanding::Over if work.is_in_turn => {
             "The turn was stopped before its end: look at what came of its last step."
         }
@@ -368,6 +371,42 @@ mod tests {
         };
         let text = file_lines(&work, true, &HashSet::from(["b.rs"]));
         assert_eq!(text, "- a.rs (changed)\n- b.rs (changed, not committed)");
+    }
+
+    #[test]
+    fn a_prompt_that_the_agent_has_not_answered_is_open() {
+        let open =
+            "The turn was stopped before the agent had answered: the last request is open. The";
+        let (human, agent) = ("user", "assistant");
+        let renamed =
+            "<command-name>/rename</command-name><command-args>the table of tides</command-args>";
+        for (entries, begin) in [
+            (
+                &[(human, "Baue es."), (agent, "Da."), (human, "日本語で")][..],
+                open,
+            ),
+            // The client writes this behind a turn that was stopped.
+            (
+                &[
+                    (human, "Baue es."),
+                    (human, "[Request interrupted by user]"),
+                ],
+                open,
+            ),
+            (&[(human, "Baue es."), (agent, "Da.")], "The turn was over."),
+            // The client answers it by itself.
+            (
+                &[(human, "Baue es."), (agent, "Da."), (human, renamed)],
+                "The turn was over.",
+            ),
+        ] {
+            let mut work = Work::default();
+            for (by, text) in entries {
+                work.take_record(&json!({ "type": by, "message": { "content": text } }));
+            }
+            let text = handoff_within(50_000, &work.report(), TurnStanding::Over);
+            assert!(text.contains(begin), "{text}");
+        }
     }
 
     fn handoff_within(max: usize, work: &WorkAtHand, turn: TurnStanding) -> String {

@@ -198,6 +198,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Reports whether it is what the human asked for.
+    pub fn is_prompt(&self) -> bool {
+        self.head.starts_with(ASKED)
+    }
+
     /// Reports whether it is a call that has no result yet.
     pub fn is_open(&self) -> bool {
         self.outcome == Outcome::Open

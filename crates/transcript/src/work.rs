@@ -141,7 +141,7 @@ pub struct WorkAtHand {
     pub last_words: Vec<String>,
     /// The last steps, the oldest first.
     pub steps: Vec<Step>,
-    /// True if the agent has called a tool and said nothing since.
+    /// True if the agent was prompted or has called a tool, and has said nothing since.
     pub is_in_turn: bool,
 }
 
@@ -271,6 +271,7 @@ impl Work {
         if text.is_empty() {
             return;
         }
+        let is_command = text.starts_with("<command-");
         if !by_the_model && prompts::is_handoff(text) {
             self.carry_over(text);
             return;
@@ -295,7 +296,8 @@ impl Work {
             worth::ASKED
         };
         self.note_mentions(text, by, None);
-        self.is_in_turn = false;
+        // A command with words may be one that the client carries out by itself.
+        self.is_in_turn = !by_the_model && !is_command;
         if by_the_model {
             // The signals have sections of their own.
             let text = without_signals(text);
