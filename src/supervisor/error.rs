@@ -75,6 +75,9 @@ pub enum StartError {
     /// The option `--agent` has nothing after it.
     #[error("expected a command after --agent, found nothing")]
     NoCommand,
+    /// The command behind the option `--agent` has a quote without its end.
+    #[error("a quote in the command after --agent is not closed")]
+    OpenQuote,
     /// The agent's program is not there.
     #[error("the agent `{0}` was not found in the PATH")]
     NoAgent(String),
@@ -152,6 +155,7 @@ impl StartError {
             }
             Self::Directory(_)
             | Self::NoCommand
+            | Self::OpenQuote
             | Self::Files(_)
             | Self::Lock(_)
             | Self::Store(_)
@@ -166,6 +170,7 @@ impl StartError {
         match self {
             Self::NoTerminal { .. }
             | Self::NoCommand
+            | Self::OpenQuote
             | Self::NotInteractive
             | Self::Configuration
             | Self::Template(_) => USAGE,

@@ -71,7 +71,13 @@ pub fn find(
             });
         }
         Wanted::Claude => (AgentKind::Claude, vec![config.agent.command.clone()]),
-        Wanted::Command(command) => (AgentKind::Generic, split_words(command)),
+        Wanted::Command(command) => {
+            let words = shell_words::split(command);
+            (
+                AgentKind::Generic,
+                words.map_err(|_| StartError::OpenQuote)?,
+            )
+        }
     };
     if words.is_empty() {
         return Err(StartError::NoCommand);
@@ -98,27 +104,11 @@ pub fn find(
     })
 }
 
-/// Splits a command as a shell would at spaces, with quotes for words that hold some.
-fn split_words(command: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for c in command.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_with(String::new);
-            }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_with(String::new).push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
+/// The directories below the home into which the client's own installers put it. A shell that is no login shell may lack the first
+/// in its `PATH`, and the second is only named by an alias.
+const CLIENT_DIRS: [&str; 2] = [".local/bin", ".claude/local"];
 
-/// Returns the program of this name in the `PATH`, or at this path; always absolute.
+/// Returns the program of this name in the `PATH`, or at this path; always absolute. The client is found where it installs itself, too.
 ///
 /// Symbolic links are kept: the shims of tool managers are links to one program that goes by the name it is called by.
 pub fn find_program(name: &OsStr) -> Option<PathBuf> {
@@ -129,7 +119,12 @@ pub fn find_program(name: &OsStr) -> Option<PathBuf> {
     let found = if path.components().count() > 1 {
         runs(path).then(|| path.to_owned())
     } else {
-        env::split_paths(&env::var_os("PATH")?)
+        let path = env::var_os("PATH");
+        let home = env::home_dir().filter(|_| name == "claude");
+        let own = home.map(|home| CLIENT_DIRS.map(|dir| home.join(dir)));
+        path.iter()
+            .flat_map(env::split_paths)
+            .chain(own.into_iter().flatten())
             .map(|dir| dir.join(name))
             .find(|path| runs(path))
     };

@@ -3,6 +3,7 @@
 use std::{
     ffi::OsStr,
     fs,
+    os::unix::fs::PermissionsExt as _,
     process::{Command, Output},
 };
 
@@ -432,6 +433,22 @@ fn the_doctor_names_what_is_amiss_and_what_to_do() {
     let report = examine(&launch);
     for name in ["configuration", "hooks", "store"] {
         assert_eq!(state(&report, name), "broken", "{report:#}");
+    }
+}
+
+/// A shell that is no login shell lacks the first in its `PATH`; the second is only named by an alias.
+#[test]
+fn the_client_is_found_where_its_installers_put_it() {
+    for place in [".local/bin", ".claude/local"] {
+        let home = Home::new().unwrap();
+        let program = home.path(place).join("claude");
+        fs::create_dir_all(home.path(place)).unwrap();
+        fs::write(&program, "#!/bin/sh\necho '2.1.330 (Claude Code)'\n").unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut doctor = pitstop_at(&home, &["doctor", "--json"]);
+        let output = doctor.env("PATH", "/bin").output().unwrap();
+        let program = program.to_str().unwrap();
+        assert!(text(&output).contains(program), "{}", all(&output));
     }
 }
 
