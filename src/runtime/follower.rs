@@ -111,6 +111,7 @@ fn take_up(
             resend: false,
             put_back: None,
             rewound: None,
+            returned: None,
         }),
         Err(error) => {
             lost(events, session, &error);
@@ -141,6 +142,8 @@ struct Following {
     put_back: Option<PutBack>,
     /// The first prompt that a rewind has taken back, until it is reported.
     rewound: Option<String>,
+    /// The last prompt that counts again though it was taken back, likewise.
+    returned: Option<String>,
 }
 
 impl Following {
@@ -175,10 +178,13 @@ impl Following {
             if self.tail.offset() <= self.border {
                 self.old_turns = self.tail.scan().turns();
             }
-            if let Some(first) = self.digest.branches().take_rewound()
+            let branches = self.digest.branches();
+            let (rewound, returned) = (branches.take_rewound(), branches.take_returned());
+            if (rewound.is_some() || returned.is_some())
                 && let Ok(tail) = Tail::open(self.tail.path())
             {
-                self.rewound.get_or_insert(first);
+                self.rewound = self.rewound.take().or(rewound);
+                self.returned = returned.or(self.returned.take());
                 self.history = self.history.max(self.tail.offset());
                 self.tail = tail;
                 self.digest.begin_again();
@@ -253,6 +259,7 @@ impl Following {
             read: tail.offset(),
             prompt,
             rewound: self.rewound.take(),
+            returned: self.returned.take(),
             last_prompt: scan.last_prompt().map(str::to_owned),
             handoff: scan.handoff().map(str::to_owned),
             skipped: tail.faults().skipped(),

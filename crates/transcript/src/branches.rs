@@ -8,19 +8,21 @@
 //!
 //! A file only grows, so a prompt that is later in the file than the parent of the newest one is not among its ancestors, and is
 //! taken back. Only prompts show this, because the results of parallel calls are beside the chain, too; and only once they are
-//! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. Behind the first
-//! prompt after a rewind 2.1.332 writes that the end of the conversation is not the last one: then its answer need not be awaited.
+//! answered: a prompt that waited in the client's queue may be beside the chain, which then continues without it. In the turn of the
+//! first prompt after a rewind 2.1.332 writes that the end of the conversation is not the last one: its answer need not be awaited then.
 //!
 //! After a rewind to the beginning 2.1.332 names the end of the old conversation as the parent of the next prompt, and brings that
 //! conversation back if the session is resumed; but behind the prompt it describes the environment once more, as it does where a
 //! conversation begins, and writes that mark. The prompt then takes back all before it.
+//!
+//! A prompt may also go on from a record that was taken back, since two processes in one session each go on from their own last one.
+//! Then what leads to that record counts again, and what the other process has added since they parted is taken back.
 //!
 //! The client's own side, where it speaks, says at once which prompt it has put back into the prompt box, and how many are left.
 
 use std::{
     collections::{HashMap, VecDeque},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    ops::Range,
 };
 
 use memchr::memmem;
@@ -29,11 +31,14 @@ use serde_json::Value;
 /// The number of latest records among which the parent of a prompt is found.
 const REMEMBERED: usize = 1 << 17;
 
-/// The most prompts and stretches that are kept, the newest ones: more than people type.
+/// The most prompts that are kept, the newest ones: more than people type.
 const KEPT: usize = 4_096;
 
 /// The text in front of the name of a record.
 const NAME: &[u8] = b"\"uuid\":\"";
+
+/// The kinds of the records that the client writes when a turn has ended.
+pub(super) const TURN_ENDS: [&str; 2] = ["stop_hook_summary", "turn_duration"];
 
 /// The most bytes of a name.
 const NAME_CAP: usize = 64;
@@ -48,25 +53,29 @@ pub struct Branches {
     /// The lines of the records by their names, each as a number.
     records: HashMap<u64, u64>,
     order: VecDeque<u64>,
-    /// The prompts that are not taken back, oldest first.
+    /// The prompts, oldest first.
     prompts: VecDeque<Prompt>,
     /// The lines of the compactions, and of the client's summaries, which it counts as prompts.
     compactions: Vec<u64>,
     summaries: Vec<u64>,
-    /// The newest prompt, if it may have taken back all from an earlier one on: its line, and the earlier one's place in `prompts`.
-    unanswered: Option<(u64, usize)>,
-    /// The line of the newest prompt, if it is unanswered and others are before it, and whether a conversation begins with it: it
-    /// has no parent, or the client describes its environment to the agent once more.
+    /// The newest prompt, if it may have taken back earlier ones or made them count again: its line, and that of its parent.
+    unanswered: Option<(u64, u64)>,
+    /// The line of the newest prompt, if others are before it, until its turn ends, and whether a conversation begins with it: it has
+    /// no parent, or the client describes its environment to the agent once more. If none begins, only until it is answered.
     newest: Option<(u64, bool)>,
-    taken_back: VecDeque<Range<u64>>,
     rewound: Option<(u64, String)>,
+    returned: Option<String>,
 }
 
-/// A prompt that is not taken back.
+/// A prompt, with the lines up to the next one.
 #[derive(Debug)]
 struct Prompt {
     line: u64,
     name: String,
+    /// The line of its parent, if that is known.
+    parent: Option<u64>,
+    /// The end of its lines, if they are taken back.
+    taken_back: Option<u64>,
     /// Its text as a number; none if it has more than text.
     text: Option<u64>,
 }
@@ -97,7 +106,15 @@ impl Branches {
 
     /// Reports whether the line of this number is not taken back.
     pub(super) fn is_kept(&self, line: u64) -> bool {
-        !self.taken_back.iter().any(|one| one.contains(&line))
+        self.taken_back_with(line).is_none()
+    }
+
+    /// Returns the place of the prompt with which the line of this number was taken back, if it was.
+    fn taken_back_with(&self, line: u64) -> Option<usize> {
+        let behind = self.prompts.partition_point(|one| one.line <= line);
+        let above = behind.checked_sub(1)?;
+        let end = self.prompts[above].taken_back?;
+        (line < end).then_some(above)
     }
 
     /// Returns the number of the line that was taken last.
@@ -131,23 +148,33 @@ impl Branches {
         } else if record["type"] == "assistant" {
             self.note_answer(record["parentUuid"].as_str());
         } else if is_rewind_mark(record) {
-            let newest = self.newest.take().filter(|(_, begins)| *begins);
-            let whole = newest.map(|(line, _)| (line, 0));
-            if let Some((line, first)) = self.unanswered.take().or(whole) {
-                self.take_back_lines(first, line);
+            self.newest = self.newest.filter(|(_, begins)| *begins);
+            let unanswered = self.take_unanswered();
+            if let Some((line, parent)) = unanswered {
+                self.follow(line, Some(parent));
+            } else if let Some((line, _)) = self.newest.take() {
+                self.follow(line, None);
             }
+        } else if TURN_ENDS.iter().any(|end| record["subtype"] == *end) {
+            self.newest = None;
         } else if record["attachment"]["type"] == "environment" {
             self.newest = self.newest.map(|(line, _)| (line, true));
         } else if let Some((name, parent)) = prompt_names(record) {
             self.newest = (!self.prompts.is_empty()).then_some((line, parent.is_none()));
-            let from = parent.and_then(|parent| self.line_of(parent));
-            let first = from.and_then(|from| self.prompts.iter().position(|one| one.line > from));
-            let goes_on = |(line, _): &(u64, usize)| from.is_some_and(|from| from >= *line);
+            let parent = parent.and_then(|parent| self.line_of(parent));
+            let parent = parent.filter(|parent| *parent < line);
+            let goes_on = |(line, _): &(u64, u64)| parent.is_some_and(|parent| parent >= *line);
             let before = self.unanswered.filter(goes_on);
-            self.unanswered = first.map(|first| (line, first)).or(before);
+            let forks = |parent: &u64| {
+                !self.is_kept(*parent) || self.counting().any(|one| one.line > *parent)
+            };
+            let forked = parent.filter(forks).map(|parent| (line, parent));
+            self.unanswered = forked.or(before);
             self.prompts.push_back(Prompt {
                 line,
                 name: name.to_owned(),
+                parent,
+                taken_back: None,
                 text: text_of(record).map(|text| hash_name(text.as_bytes())),
             });
             if self.prompts.len() > KEPT {
@@ -157,7 +184,7 @@ impl Branches {
         }
     }
 
-    /// Reports whether the next answer, or the client's word on a rewind, must be taken, whatever it contains.
+    /// Reports whether the next answer, the end of the turn, and the client's word on a rewind must be taken, whatever they contain.
     pub(super) const fn awaits_answer(&self) -> bool {
         self.unanswered.is_some() || self.newest.is_some()
     }
@@ -166,18 +193,30 @@ impl Branches {
         self.records.get(&hash_name(name.as_bytes())).copied()
     }
 
-    /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, the
-    /// lines between the earlier prompt and it are taken back.
+    /// Returns the prompts that are not taken back, oldest first.
+    fn counting(&self) -> impl DoubleEndedIterator<Item = &Prompt> {
+        self.prompts.iter().filter(|one| one.taken_back.is_none())
+    }
+
+    /// Takes the newest prompt, if it is on another branch than the one before: its line, and that of its parent. One that begins a
+    /// conversation goes on from nothing, whatever it names that was taken back.
+    fn take_unanswered(&mut self) -> Option<(u64, u64)> {
+        let unanswered = self.unanswered.take();
+        unanswered.filter(|(_, parent)| self.newest.is_none() || self.is_kept(*parent))
+    }
+
+    /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, what lies
+    /// between that and its parent is taken back.
     fn note_answer(&mut self, parent: Option<&str>) {
-        self.newest = None;
-        let Some((line, first)) = self.unanswered.take() else {
+        self.newest = self.newest.filter(|(_, begins)| *begins);
+        let Some((line, from)) = self.take_unanswered() else {
             return;
         };
         let above = parent.and_then(|parent| self.line_of(parent));
         if above.is_none_or(|above| above < line) {
             return;
         }
-        self.take_back_lines(first, line);
+        self.follow(line, Some(from));
     }
 
     /// Takes back the prompt that the client has put back into the prompt box, and all behind it, if this many are left before it. They
@@ -185,52 +224,80 @@ impl Branches {
     /// prompt fits: the box may hold one that was never sent.
     pub fn take_back(&mut self, text: &str, left: usize) {
         let text = Some(hash_name(text.as_bytes()));
-        let prompts = self.prompts.iter().map(|one| one.line);
-        let lines: Vec<u64> = prompts.chain(self.summaries.iter().copied()).collect();
+        let is_kept = |line: &u64| self.is_kept(*line);
+        let summaries = self.summaries.iter().copied().filter(is_kept);
+        let prompts = self.counting().map(|one| one.line);
+        let lines: Vec<u64> = prompts.chain(summaries).collect();
         let fits = |one: &Prompt, first: u64| {
             let before = lines.iter().filter(|line| (first..one.line).contains(line));
             one.text == text && before.count() == left
         };
-        let found = self.prompts.iter().rposition(|one| {
-            let firsts = [0].iter().chain(&self.compactions);
-            let mut before = firsts.filter(|first| **first <= one.line);
-            before.any(|first| fits(one, *first))
+        let found = self.counting().rfind(|one| {
+            let compactions = self.compactions.iter().copied().filter(is_kept);
+            let firsts = [0].into_iter().chain(compactions);
+            let mut before = firsts.filter(|first| *first <= one.line);
+            before.any(|first| fits(one, first))
         });
         // Of too many prompts the oldest are not known.
-        if let Some(first) = found.filter(|_| self.prompts.len() < KEPT) {
+        let found = found.filter(|_| self.prompts.len() < KEPT);
+        if let Some(first) = found.map(|one| one.line) {
             self.unanswered = None;
-            self.take_back_lines(first, self.known);
+            self.take_back_prompts(self.known, |one| one.line >= first);
         }
     }
 
-    /// Takes back the prompts from this place on, with all lines from there up to this one.
-    fn take_back_lines(&mut self, first: usize, end: u64) {
-        let behind = self.prompts.split_off(first);
-        if let Some(Prompt { line, name, .. }) = behind.front() {
-            let taken_back = *line..end;
-            for others in [&mut self.compactions, &mut self.summaries] {
-                others.retain(|line| !taken_back.contains(line));
+    /// Has the prompt of this line go on from the record of the line `from`, or from nothing: the prompts that lead there count, and
+    /// those between are taken back.
+    fn follow(&mut self, line: u64, mut from: Option<u64>) {
+        let mut again = Vec::new();
+        while let Some(place) = from.and_then(|from| self.taken_back_with(from)) {
+            let prompt = &mut self.prompts[place];
+            if again.is_empty() {
+                self.returned = Some(prompt.name.clone());
             }
-            self.taken_back.push_back(taken_back);
-            if self.taken_back.len() > KEPT {
-                self.taken_back.pop_front();
-            }
-            if self.rewound.as_ref().is_none_or(|(at, _)| line < at) {
-                self.rewound = Some((*line, name.clone()));
+            prompt.taken_back = None;
+            again.push(prompt.line);
+            from = prompt.parent;
+            if from.is_none() {
+                // What is before it is of no other branch, as far as is known.
+                from = prompt.line.checked_sub(1);
+                break;
             }
         }
-        let newest = behind.into_iter().filter(|one| one.line >= end);
-        self.prompts.extend(newest);
+        let mut again = again.into_iter().peekable();
+        self.take_back_prompts(line, |one| {
+            again.next_if_eq(&one.line).is_none() && from.is_none_or(|from| one.line > from)
+        });
+    }
+
+    /// Takes back those of the prompts before this line to which this applies, each with the lines up to the next prompt. The latest
+    /// is asked about first.
+    fn take_back_prompts(&mut self, mut end: u64, mut applies: impl FnMut(&Prompt) -> bool) {
+        let before = self.prompts.partition_point(|one| one.line < end);
+        for one in self.prompts.range_mut(..before).rev() {
+            if one.taken_back.is_none() && applies(one) {
+                one.taken_back = Some(end);
+                if self.rewound.as_ref().is_none_or(|(at, _)| one.line < *at) {
+                    self.rewound = Some((one.line, one.name.clone()));
+                }
+            }
+            end = one.line;
+        }
     }
 
     /// Returns the name of the newest prompt.
     pub fn newest_prompt(&self) -> Option<&str> {
-        self.prompts.back().map(|one| one.name.as_str())
+        self.counting().next_back().map(|one| one.name.as_str())
     }
 
     /// Takes the name of the first prompt that was taken back since the last call of this function.
     pub fn take_rewound(&mut self) -> Option<String> {
         self.rewound.take().map(|(_, name)| name)
+    }
+
+    /// Takes the name of the last prompt that counts again since the last call of this function, though it was taken back.
+    pub fn take_returned(&mut self) -> Option<String> {
+        self.returned.take()
     }
 }
 
@@ -284,7 +351,7 @@ mod tests {
     use super::*;
 
     /// Makes a line: `u2<a1` is a prompt behind `a1`, `a` an answer, `r` a result, `m` a text of the client, `e` the
-    /// description of the environment; `-` no parent. `z<-` is the client's word on a rewind.
+    /// description of the environment, `s` the end of a turn; `-` no parent. `z<-` is the client's word on a rewind.
     fn line(text: &str) -> Value {
         if text == "z<-" {
             return json!({"type": "last-prompt", "explicit": true, "leafUuid": "00000000-0000-0000-0000-000000000000"});
@@ -297,6 +364,9 @@ mod tests {
         };
         if name.starts_with('e') {
             return json!({"parentUuid": parent, "type": "attachment", "attachment": {"type": "environment"}, "uuid": name});
+        }
+        if name.starts_with('s') {
+            return json!({"parentUuid": parent, "type": "system", "subtype": TURN_ENDS[0], "uuid": name});
         }
         let (kind, content) = match &name[..1] {
             "a" => ("assistant", json!([{"type": "text", "text": "x"}])),
@@ -387,7 +457,8 @@ mod tests {
                 "u2",
             ),
             ("u1<- a1<u1 u2<a1 a2<u2 u3<a2 z<-", "u1 a1 u2 a2 u3 z", ""),
-            ("u1<- a1<u1 u2<- a2<u2 z<-", "u1 a1 u2 a2 z", ""),
+            ("u1<- a1<u1 u2<- a2<u2 z<-", "u2 a2 z", "u1"),
+            ("u1<- a1<u1 u2<- a2<u2 s2<a2 z<-", "u1 a1 u2 a2 s2 z", ""),
             ("u1<- z<- a1<u1", "u1 z a1", ""),
             // To the beginning: the environment is described once more.
             (
@@ -395,16 +466,60 @@ mod tests {
                 "u3 e2 z a3",
                 "u1",
             ),
-            // It is described behind a compaction and in a resumed session, too.
+            // The client may write its word behind the answer.
             (
-                "u1<- e1<u1 a1<e1 u2<a1 e2<u2 a2<e2 u3<a2 e3<u3 a3<e3 z<-",
-                "u1 e1 a1 u2 e2 a2 u3 e3 a3 z",
+                "u1<- e1<u1 a1<e1 u2<a1 a2<u2 u3<a2 e2<u3 a3<e2 z<-",
+                "u3 e2 a3 z",
+                "u1",
+            ),
+            // The environment is described behind a compaction and in a resumed session, too, and a rewind comes behind the turn.
+            (
+                "u1<- e1<u1 a1<e1 u2<a1 e2<u2 a2<e2 s2<a2 z<- u3<a2 a3<u3",
+                "u1 e1 a1 u2 e2 a2 s2 z u3 a3",
                 "",
             ),
             (
                 "u1<- e1<u1 a1<e1 e2<a1 u2<e2 z<- a2<u2",
                 "u1 e1 a1 e2 u2 z a2",
                 "",
+            ),
+        ] {
+            assert_eq!(
+                read(text),
+                (stands.to_owned(), rewound.to_owned()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_prompt_goes_on_from_counts_again() {
+        for (text, stands, rewound) in [
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 a3<u3 u4<a2 a4<u4",
+                "u1 a1 u2 a2 u4 a4",
+                "u2 u3",
+            ),
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 a3<u3 u4<a2 a4<u4 u5<a3 a5<u5 u6<a4 a6<u6",
+                "u1 a1 u2 a2 u4 a4 u6 a6",
+                "u2 u3 u2 u3",
+            ),
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a2 a3<u3 u4<a1 a4<u4 u5<a2 a5<u5",
+                "u1 a1 u2 a2 u5 a5",
+                "u2 u4",
+            ),
+            // The prompt that goes back is not answered yet, and a hostile record is its own parent.
+            (
+                "u1<- a1<u1 u2<a1 a2<u2 u3<a1 a3<u3 u4<a2",
+                "u1 a1 u3 a3 u4",
+                "u2",
+            ),
+            (
+                "u1<- a1<u1 u2<u2 a2<u2 u3<a1 a3<u3 u4<a2 a4<u4",
+                "u1 a1 u2 a2 u4 a4",
+                "u2 u3",
             ),
         ] {
             assert_eq!(
@@ -457,6 +572,24 @@ mod tests {
                 (rewound.map(str::to_owned), stands),
                 "{names} {put_back:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_begins_the_conversation_again_brings_nothing_back_that_was_put_back() {
+        for behind in ["u3<a2 e3<u3 z<- a3<e3", "u3<a2 e3<u3 a3<e3", "u3<- a3<u3"] {
+            let mut branches = Branches::default();
+            let take = |branches: &mut Branches, text: &str| {
+                for one in text.split_whitespace().map(line) {
+                    branches.take_line(one.to_string().as_bytes());
+                    branches.take_record(&one);
+                }
+            };
+            take(&mut branches, "u1<- a1<u1 u2<a1 a2<u2");
+            branches.take_back("u1", 0);
+            take(&mut branches, behind);
+            let kept: Vec<_> = (0..5).filter(|line| branches.is_kept(*line)).collect();
+            assert_eq!(kept, [4], "{behind}");
         }
     }
 

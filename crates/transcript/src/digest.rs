@@ -17,7 +17,7 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::{
-    branches::Branches,
+    branches::{Branches, TURN_ENDS},
     commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, is_shell},
     content::{Block, each_block, tool_output},
     denial::{Denial, read_denial},
@@ -204,8 +204,9 @@ impl Digest {
         ];
         let work = short && age.behind <= WORK_REACH && marks.into_iter().any(has);
         let human = short && HumanWords::may_hold_words(line);
-        let turns: [&[u8]; 3] = [b"\"assistant\"", b"\"last-prompt\"", b"\"environment\""];
-        let branch = self.branches.awaits_answer() && turns.into_iter().any(has)
+        let turns = ["\"assistant\"", "\"last-prompt\"", "\"environment\""];
+        let mut turns = turns.iter().chain(&TURN_ENDS);
+        let branch = self.branches.awaits_answer() && turns.any(|mark| has(mark.as_bytes()))
             || short && has(b"\"compact_boundary\"");
         let before = self.commands.log().total();
         if commands || calls || work || human || branch {

@@ -571,6 +571,8 @@ pub struct TranscriptFacts {
     pub prompt: Option<String>,
     /// The name of the first prompt that a rewind has taken back, reported once.
     pub rewound: Option<String>,
+    /// The name of the last prompt of a branch that was taken back and counts again, reported once.
+    pub returned: Option<String>,
     /// The latest prompt.
     pub last_prompt: Option<String>,
     /// The first line of the latest prompt that is a handoff.

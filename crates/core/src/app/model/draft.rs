@@ -197,10 +197,23 @@ impl HandoffDraft {
         }
     }
 
-    /// Takes back everything from this prompt on. What a person has had removed stays removed. Returns false if the prompt is not
-    /// known.
+    /// Takes back everything from this prompt on. Returns false if the prompt is not known.
     pub(in crate::app) fn take_back(&mut self, first: &str) -> bool {
-        let Some(mut before) = self.rewinds.take_back(first) else {
+        let now = self.before();
+        let before = self.rewinds.take_back(first, now);
+        self.go_back(before)
+    }
+
+    /// Takes up again what was taken back, up to this prompt and its turn, if it is known.
+    pub(in crate::app) fn take_up(&mut self, prompt: &str) {
+        let end = self.rewinds.take_up(prompt);
+        self.go_back(end);
+    }
+
+    /// Returns to what was preserved at an earlier moment, if that is known, and reports whether it is. What a person has had removed
+    /// stays removed.
+    fn go_back(&mut self, before: Option<Before>) -> bool {
+        let Some(mut before) = before else {
             return false;
         };
         before.state.withdraw_all(&self.signalled.withdrawn);

@@ -24,10 +24,15 @@ pub struct Rewinds {
     pub(super) hooked: Option<Before>,
     /// The facts before prompts of the transcript, with the prompts' names, oldest first.
     pub(in crate::app) prompts: VecDeque<(String, Before)>,
+    /// What the last rewinds have taken back, with what was preserved at its end.
+    taken_back: VecDeque<(Vec<(String, Before)>, Before)>,
 }
 
 /// The most prompts, newest first, whose preserved facts are carried, and the most items of these facts.
 const CARRIED: (usize, usize) = (16, 2_000);
+
+/// The number of rewinds of which is remembered what they have taken back: two processes may take turns in one session.
+const TAKEN_BACK: usize = 4;
 
 /// The number of prompts for which the state before them is remembered.
 const KEPT: usize = 64;
@@ -39,11 +44,27 @@ impl Rewinds {
         recent::push(&mut self.prompts, (prompt, before), KEPT);
     }
 
-    /// Forgets the prompts from this one on; returns what was preserved before it.
-    pub(super) fn take_back(&mut self, first: &str) -> Option<Before> {
+    /// Takes back the prompts from this one on, with what is preserved now; returns what was preserved before it.
+    pub(super) fn take_back(&mut self, first: &str, now: Before) -> Option<Before> {
         let at = self.prompts.iter().position(|(name, _)| name == first)?;
-        self.hooked = None;
-        self.prompts.drain(at..).next().map(|(_, before)| before)
+        let end = self.hooked.take().unwrap_or(now);
+        let prompts: Vec<_> = self.prompts.drain(at..).collect();
+        let before = prompts.first().map(|(_, before)| before.clone());
+        recent::push(&mut self.taken_back, (prompts, end), TAKEN_BACK);
+        before
+    }
+
+    /// Takes up again what was taken back, up to this prompt; returns what was preserved at the end of its turn, if it is known.
+    pub(super) fn take_up(&mut self, last: &str) -> Option<Before> {
+        let place =
+            |prompts: &[(String, Before)]| prompts.iter().position(|(name, _)| name == last);
+        let mut taken_back = self.taken_back.iter();
+        let at = taken_back.rposition(|(prompts, _)| place(prompts).is_some())?;
+        let (mut prompts, end) = self.taken_back.remove(at)?;
+        let behind = prompts.split_off(place(&prompts)? + 1);
+        self.prompts.extend(prompts);
+        let next = behind.into_iter().next();
+        Some(next.map_or(end, |(_, before)| before))
     }
 
     /// Keeps only the newest prompts when another session begins: prompts have names of their own, and this session may be resumed.

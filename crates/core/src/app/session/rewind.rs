@@ -2,6 +2,7 @@
 //!
 //! No hook reports it. The transcript shows it by its next prompt, which follows an earlier record; its facts about work, commands
 //! and the human's words follow by themselves. The additions of signals and tools become what they were before the prompt.
+//! Where a later prompt goes on from what was taken back, they become what they were at its end.
 
 use crate::app::{event::TranscriptFacts, model::draft::HandoffDraft};
 
@@ -14,6 +15,9 @@ impl HandoffDraft {
     ) -> bool {
         let rewound = facts.rewound.take();
         let is_rewound = rewound.is_some_and(|first| self.take_back(&first));
+        if let Some(prompt) = facts.returned.take() {
+            self.take_up(&prompt);
+        }
         if let Some(prompt) = facts.prompt.take() {
             self.prompt_read(prompt);
         }

@@ -88,3 +88,39 @@ fn a_prompt_that_nobody_saw_before_takes_nothing_back() {
     );
     assert_eq!(bench.model.draft.signalled.decisions.len(), 2);
 }
+
+/// Two processes in one session take turns: each goes on from its own last record.
+#[test]
+fn what_was_decided_on_a_branch_counts_again_when_the_conversation_goes_on_from_it() {
+    let mut bench = Bench::new();
+    let goes_on = |bench: &mut Bench, prompt: &str, rewound: Option<&str>, returned| {
+        bench.facts_read(TranscriptFacts {
+            prompt: Some(prompt.to_owned()),
+            rewound: rewound.map(str::to_owned),
+            returned: Option::map(returned, str::to_owned),
+            whole: true,
+            ..TranscriptFacts::default()
+        });
+        let decisions = bench.model.draft.signalled.decisions.iter();
+        let decisions: Vec<_> = decisions.map(|one| &*one.description).collect();
+        decisions.join(" ")
+    };
+    for (prompt, decision) in [("u1", "one"), ("u2", "two"), ("u3", "three")] {
+        let answer = format!("DECISION: {decision} | why");
+        decides(&mut bench, (prompt, "go on"), &answer, None);
+    }
+    assert_eq!(goes_on(&mut bench, "v2", Some("u2"), None), "one");
+    decides(&mut bench, ("v3", "go on"), "DECISION: other | why", None);
+    assert_eq!(
+        goes_on(&mut bench, "u4", Some("v2"), Some("u3")),
+        "one two three"
+    );
+    assert_eq!(
+        goes_on(&mut bench, "v4", Some("u2"), Some("v3")),
+        "one other"
+    );
+    // From the middle of a branch.
+    assert_eq!(goes_on(&mut bench, "w3", Some("v2"), Some("u2")), "one two");
+    // What was never seen to be taken back is not known.
+    assert_eq!(goes_on(&mut bench, "x3", Some("w3"), Some("x2")), "one two");
+}
