@@ -447,6 +447,8 @@ pub fn arguments_with_model(args: &[String], model: &str) -> Vec<String> {
     words
 }
 
+const NAME: &str = "--name";
+
 /// Reports whether the user's arguments name the session.
 pub fn names_session(args: &[String]) -> bool {
     Arguments(args).has(&[NAME, "-n"])
@@ -460,8 +462,6 @@ pub fn arguments_with_name(args: &[String], name: &str) -> Vec<String> {
     words.extend(Arguments(args).without(|name| matches!(name, NAME | "-n")));
     words
 }
-
-const NAME: &str = "--name";
 
 /// The most of a session's name that is given to the next one, in bytes.
 const NAME_LENGTH: usize = 256;

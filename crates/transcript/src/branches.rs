@@ -148,9 +148,7 @@ impl Branches {
         } else if record["type"] == "assistant" {
             self.note_answer(record["parentUuid"].as_str());
         } else if is_rewind_mark(record) {
-            self.newest = self.newest.filter(|(_, begins)| *begins);
-            let unanswered = self.take_unanswered();
-            if let Some((line, parent)) = unanswered {
+            if let Some((line, parent)) = self.take_unanswered() {
                 self.follow(line, Some(parent));
             } else if let Some((line, _)) = self.newest.take() {
                 self.follow(line, None);
@@ -201,6 +199,7 @@ impl Branches {
     /// Takes the newest prompt, if it is on another branch than the one before: its line, and that of its parent. One that begins a
     /// conversation goes on from nothing, whatever it names that was taken back.
     fn take_unanswered(&mut self) -> Option<(u64, u64)> {
+        self.newest = self.newest.filter(|(_, begins)| *begins);
         let unanswered = self.unanswered.take();
         unanswered.filter(|(_, parent)| self.newest.is_none() || self.is_kept(*parent))
     }
@@ -208,7 +207,6 @@ impl Branches {
     /// Notes that the agent has answered the record of this name: if that is the unanswered prompt, or a record behind it, what lies
     /// between that and its parent is taken back.
     fn note_answer(&mut self, parent: Option<&str>) {
-        self.newest = self.newest.filter(|(_, begins)| *begins);
         let Some((line, from)) = self.take_unanswered() else {
             return;
         };
