@@ -302,7 +302,7 @@ impl Product {
                 step: entry.step,
             }),
             Effect::Prepare(preparation) => Event::Read(ReadEvent::Prepared {
-                reboot: preparation.reboot,
+                attempt: preparation.attempt,
                 refused: None,
             }),
             Effect::WriteScratchpad { text, .. } => Event::Read(ReadEvent::ScratchpadSaved(text)),

@@ -53,7 +53,7 @@ impl Shell {
         let hooks = &self.core.view().config.hooks;
         let (command, limit) = (hooks.pre_reboot.clone(), hooks.timeout);
         self.spawn(async move {
-            let reboot = preparation.reboot;
+            let attempt = preparation.attempt;
             let hook = command.zip(preparation.hook.clone());
             let project = plan.project.clone();
             let preparation = Arc::new(preparation);
@@ -82,7 +82,7 @@ impl Shell {
                 outcome = run(&command, &about, &project, limit).await;
             }
             let refused = outcome.err();
-            Some(Event::Read(ReadEvent::Prepared { reboot, refused }))
+            Some(Event::Read(ReadEvent::Prepared { attempt, refused }))
         });
     }
 

@@ -536,7 +536,8 @@ fn the_footer_follows_a_reboot() {
     let mut model = working(NORMAL);
     scene::begin_turn(&mut model, 713);
     act(&mut model, Action::Reboot);
-    let id = model.reboot.attempt.as_ref().expect("a reboot").id;
+    let begun = model.reboot.attempt.as_ref().expect("a reboot");
+    let (id, attempt) = (begun.id, begun.epoch);
     for round in 0..5 {
         if round == 1 {
             press(&mut model, KeyCode::Enter);
@@ -545,7 +546,7 @@ fn the_footer_follows_a_reboot() {
         let stored = pitstop_core::app::event::StoreEvent::Journaled { reboot: id, step };
         update(&mut model, 714, Event::Store(stored));
         let prepared = pitstop_core::app::event::ReadEvent::Prepared {
-            reboot: id,
+            attempt,
             refused: None,
         };
         update(&mut model, 714, Event::Read(prepared));
@@ -564,14 +565,15 @@ fn an_error_is_shown_while_a_reboot_is_under_way() {
     let mut model = working(NORMAL);
     act(&mut model, Action::Reboot);
     press(&mut model, KeyCode::Enter);
-    let id = model.reboot.attempt.as_ref().expect("a reboot").id;
+    let begun = model.reboot.attempt.as_ref().expect("a reboot");
+    let (id, attempt) = (begun.id, begun.epoch);
     while let Some(step) = model.reboot.attempt.as_ref().map(Attempt::step)
         && step != Step::Ending
     {
         let stored = StoreEvent::Journaled { reboot: id, step };
         update(&mut model, 714, Event::Store(stored));
         let prepared = ReadEvent::Prepared {
-            reboot: id,
+            attempt,
             refused: None,
         };
         update(&mut model, 714, Event::Read(prepared));
@@ -1705,7 +1707,8 @@ fn rebooting(host: (u16, u16)) -> Model {
     act(&mut model, Action::Reboot);
     scene::drafted(&mut model, 713);
     press(&mut model, KeyCode::Enter);
-    let id = model.reboot.attempt.as_ref().expect("a reboot").id;
+    let begun = model.reboot.attempt.as_ref().expect("a reboot");
+    let (id, attempt) = (begun.id, begun.epoch);
     let refused = None;
     for _ in 0..6 {
         let step = model.reboot.attempt.as_ref().expect("a reboot").step();
@@ -1715,7 +1718,7 @@ fn rebooting(host: (u16, u16)) -> Model {
         let stored = StoreEvent::Journaled { reboot: id, step };
         update(&mut model, 714, Event::Store(stored));
         let prepared = ReadEvent::Prepared {
-            reboot: id,
+            attempt,
             refused: refused.clone(),
         };
         update(&mut model, 714, Event::Read(prepared));

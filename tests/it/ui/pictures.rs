@@ -303,11 +303,11 @@ pub fn answer(model: &mut Model, second: u64) {
         let Some(attempt) = &model.reboot.attempt else {
             return;
         };
-        let (reboot, step) = (attempt.id, attempt.step());
+        let (reboot, step, epoch) = (attempt.id, attempt.step(), attempt.epoch);
         let stored = StoreEvent::Journaled { reboot, step };
         scene::update(model, second, Event::Store(stored));
         let prepared = ReadEvent::Prepared {
-            reboot,
+            attempt: epoch,
             refused: None,
         };
         scene::update(model, second, Event::Read(prepared));

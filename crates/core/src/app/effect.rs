@@ -314,8 +314,8 @@ pub struct StartAgent {
 /// The things that must be there before an agent is ended for a reboot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preparation {
-    /// The reboot, which the answer names.
-    pub reboot: uuid::Uuid,
+    /// The number of the attempt, which the answer names: one that is taken back and the next one have the same id.
+    pub attempt: u64,
     /// The iteration that shall begin.
     pub iteration: IterationId,
     /// The message, where one is sent.

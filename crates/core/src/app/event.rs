@@ -312,8 +312,8 @@ pub enum ReadEvent {
     },
     /// Everything that a reboot needs is there, or something is missing.
     Prepared {
-        /// The reboot.
-        reboot: uuid::Uuid,
+        /// The number of the attempt.
+        attempt: u64,
         /// The reason that it cannot go ahead, if so.
         refused: Option<String>,
     },

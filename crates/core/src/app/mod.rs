@@ -317,8 +317,8 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::TranscriptLost { session, why } => {
             figures::on(model, FigureEvent::TranscriptLost(session, &why));
         }
-        ReadEvent::Prepared { reboot, refused } => {
-            model.reboot.on(AttemptEvent::Prepared(reboot, refused));
+        ReadEvent::Prepared { attempt, refused } => {
+            model.reboot.on(AttemptEvent::Prepared(attempt, refused));
         }
         ReadEvent::TrimPlanned { ask, plan } => reboot::on(model, SurveyEvent::Planned(ask, plan)),
         ReadEvent::Trimmed { ask, made } => model.reboot.on(AttemptEvent::Copied(ask, made)),

@@ -235,7 +235,7 @@ impl Bench {
                     }
                     Effect::Prepare(preparation) => {
                         answers.push(Event::Read(ReadEvent::Prepared {
-                            reboot: preparation.reboot,
+                            attempt: preparation.attempt,
                             refused: self.missing.clone(),
                         }));
                         self.prepared.push(*preparation);

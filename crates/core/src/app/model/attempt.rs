@@ -32,8 +32,8 @@ pub(in crate::app) const COMMAND: &str = "pitstop:go";
 pub(in crate::app) enum AttemptEvent<'a> {
     /// The facts for the draft were read.
     Gathered,
-    /// All that the new agent needs was made, or was refused for this reason, for the reboot with this id.
-    Prepared(uuid::Uuid, Option<String>),
+    /// All that the new agent needs was made, or was refused for this reason, for the attempt with this epoch.
+    Prepared(u64, Option<String>),
     /// This unsent prompt is on disk.
     DraftKept(Option<String>),
     /// The session that ends has ended as this one.
@@ -342,9 +342,9 @@ impl Attempt {
         let (begun, by_auto) = (self.has_begun(), self.is_by_auto());
         match (event, &mut self.phase) {
             (AttemptEvent::Gathered, Phase::Drafting { gathered }) => *gathered = true,
-            // A different reboot, or none, means that this one was taken back meanwhile.
-            (AttemptEvent::Prepared(id, refused), Phase::Preparing(prepared))
-                if id == self.id && *prepared == Prepared::Ordered =>
+            // A different attempt, or none, means that this one was taken back meanwhile.
+            (AttemptEvent::Prepared(epoch, refused), Phase::Preparing(prepared))
+                if epoch == self.epoch && *prepared == Prepared::Ordered =>
             {
                 *prepared = refused.map_or(Prepared::Ready, Prepared::Refused);
             }

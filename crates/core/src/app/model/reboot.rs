@@ -325,8 +325,8 @@ pub struct Attempt {
     pub(in crate::app) beside: OnDisk,
     /// The reason why it did not complete.
     pub(in crate::app) failure: Option<String>,
-    /// The epoch of its timers.
-    pub(in crate::app) epoch: u64,
+    /// The epoch of its timers and of its preparation.
+    pub epoch: u64,
 }
 
 /// The phase of a reboot, with the data that belongs to that phase alone.

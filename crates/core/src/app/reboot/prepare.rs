@@ -13,7 +13,7 @@ use super::{Attempt, Kind};
 pub(super) fn order(model: &Model, attempt: &Attempt) -> Effect {
     let hook = model.config.hooks.pre_reboot.is_some() && attempt.kind.is_reboot();
     Effect::Prepare(Box::new(Preparation {
-        reboot: attempt.id,
+        attempt: attempt.epoch,
         iteration: next(model),
         handoff: message(attempt),
         copy: attempt.replaced.clone().map(|replaced| ReplacedCopy {

@@ -128,9 +128,9 @@ struct World {
     writing: VecDeque<JournalEntry>,
     /// What stands in the journal.
     journal: Option<JournalEntry>,
-    preparing: VecDeque<Uuid>,
+    preparing: VecDeque<u64>,
     /// The reboots for which everything was there.
-    prepared: BTreeSet<Uuid>,
+    prepared: BTreeSet<u64>,
     /// The reboots whose end of the old agent is on disk.
     ending: BTreeSet<Uuid>,
     /// The reboots that a person has approved.
@@ -238,7 +238,7 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::Journal(entry) => self.writing.push_back(*entry),
-                Effect::Prepare(preparation) => self.preparing.push_back(preparation.reboot),
+                Effect::Prepare(preparation) => self.preparing.push_back(preparation.attempt),
                 Effect::ReadPromptBox => {
                     let seen = self.model().session.agent.prompt_box.clone();
                     self.send(Event::Pane(PaneEvent::PromptBoxSeen(seen)));
@@ -270,7 +270,7 @@ impl World {
             return;
         }
         assert!(
-            self.prepared.contains(&attempt.id),
+            self.prepared.contains(&attempt.epoch),
             "{how}: nothing is prepared"
         );
         if !attempt.kind.is_reboot() {
@@ -455,14 +455,14 @@ impl World {
             }
             Happening::Journaled => self.journaled(),
             Happening::Prepared(there) => {
-                let Some(reboot) = self.preparing.pop_front() else {
+                let Some(attempt) = self.preparing.pop_front() else {
                     return;
                 };
                 if *there {
-                    self.prepared.insert(reboot);
+                    self.prepared.insert(attempt);
                 }
                 let refused = (!there).then(|| "the disk is full".to_owned());
-                self.send(Event::Read(ReadEvent::Prepared { reboot, refused }));
+                self.send(Event::Read(ReadEvent::Prepared { attempt, refused }));
             }
             Happening::Git => {
                 self.send(Event::Read(ReadEvent::Git(GitState::NoRepository)));
@@ -630,6 +630,7 @@ impl World {
         self.agent = None;
         self.writing.clear();
         self.preparing.clear();
+        self.prepared.clear();
         self.timers.clear();
         let mode = self.model().reboot.mode;
         let since_start = self.bench.since_start;

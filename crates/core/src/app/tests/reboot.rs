@@ -1331,7 +1331,8 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
     bench.press(KeyCode::F(5));
     bench.git();
     let at = bench.at();
-    let reboot = bench.model.reboot.attempt.as_ref().unwrap().id;
+    let first = bench.model.reboot.attempt.as_ref().unwrap();
+    let (reboot, attempt) = (first.id, first.epoch);
     let (call, control) = (CallId(1), Control::Approve);
     update(&mut bench.model, at, Event::ControlAsked { call, control });
     let step = Step::Preparing;
@@ -1350,12 +1351,27 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
     bench.press(KeyCode::F(5));
     bench.press(KeyCode::Esc);
     assert_eq!(bench.step(), None);
-    let late = ReadEvent::Prepared {
-        reboot,
-        refused: None,
-    };
-    assert!(signals(&bench.send(Event::Read(late))).is_empty());
-    assert_eq!(bench.step(), None);
+    // The answer is not for the next reboot either, whatever it is.
+    for refused in [None, Some("not today".to_owned())] {
+        let late = Event::Read(ReadEvent::Prepared { attempt, refused });
+        assert!(signals(&bench.send(late.clone())).is_empty());
+        assert_eq!(bench.step(), None);
+        bench.missing = Some("the hook of the second one".to_owned());
+        bench.press(KeyCode::F(5));
+        bench.git();
+        let at = bench.at();
+        let (call, control) = (CallId(1), Control::Approve);
+        update(&mut bench.model, at, Event::ControlAsked { call, control });
+        update(
+            &mut bench.model,
+            at,
+            Event::Store(StoreEvent::Journaled { reboot, step }),
+        );
+        assert!(signals(&update(&mut bench.model, at, late)).is_empty());
+        assert_eq!(bench.step(), Some(step), "its own answer is awaited");
+        bench.press(KeyCode::F(5));
+        bench.press(KeyCode::Esc);
+    }
 }
 
 #[test]
