@@ -255,6 +255,36 @@ impl PreservedState {
         };
     }
 
+    /// Takes up again what was cleared, and keeps what was recorded since.
+    pub fn take_up(&mut self, cleared: Self) {
+        let since = std::mem::replace(self, cleared);
+        self.current_objective = since.current_objective.or(self.current_objective.take());
+        self.add_constraints(since.constraints);
+        for one in since.rejected {
+            self.add_rejected(&one.what, &one.why, one.origin);
+        }
+        for one in since.decisions {
+            self.record_decision(&one.description, &one.rationale, one.timestamp, one.origin);
+        }
+        for one in since.known_issues {
+            if one.addressed {
+                self.resolve_issue(&one.description, one.origin);
+            } else {
+                self.record_issue(&one.description, one.severity, one.files, one.origin);
+            }
+        }
+        for one in since.pending_items {
+            self.add_pending(&one.text, one.origin);
+        }
+        for one in since.completed_items {
+            self.mark_completed(&one.text, one.origin);
+        }
+        self.custom.extend(since.custom);
+        if since.test_state != TestState::default() {
+            self.test_state = since.test_state;
+        }
+    }
+
     /// Returns the progress of the work, `3 of 7 done`; `None` if no items are listed.
     pub fn progress(&self) -> Option<String> {
         let done = self.completed_items.len();

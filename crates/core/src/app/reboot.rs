@@ -41,7 +41,7 @@ mod timing;
 use crate::{
     api::wire::AgentState,
     lineage::{
-        Cause, IterationId, RunId, Way,
+        Cause, Iteration, IterationId, RunId, Way,
         journal::{JournalEntry, Step},
     },
 };
@@ -283,11 +283,19 @@ fn close_unproven(model: &Model) -> Result<Option<Next>, Refusal> {
     }
 }
 
+/// Returns the last iteration, or the one that it goes on with after its agent had ended and was started again.
+fn rebooted(model: &Model) -> Option<&Iteration> {
+    let mut last = model.lineage.iterations().last()?;
+    while last.cause == Some(Cause::AgentExit) {
+        last = model.lineage.get(last.parent?)?;
+    }
+    Some(last)
+}
+
 /// Returns what takes back the last reboot; a run is held by this.
 fn undo(model: &Model, held_by: &'static str) -> Result<Next, Refusal> {
-    let record = model
-        .current_iteration()
-        .and_then(|one| one.reboot.as_ref());
+    let begun = rebooted(model);
+    let record = begun.and_then(|one| one.reboot.as_ref());
     let Some((old, nonce)) = record.and_then(|one| Some((one.old_session?, one.nonce.clone())))
     else {
         return Err(Refusal::NothingToUndo);
@@ -296,7 +304,7 @@ fn undo(model: &Model, held_by: &'static str) -> Result<Next, Refusal> {
         session: old,
         nonce,
     });
-    let parent = model.current_iteration().and_then(|one| one.parent);
+    let parent = begun.and_then(|one| one.parent);
     // A card that offers the undo has been answered.
     let answered = Next::Do(Act::AnswerCard);
     let back = bring_back(model, old, replaced, parent, held_by);

@@ -48,6 +48,7 @@ mod carried;
 mod checkpoint;
 mod client_limit;
 mod cold_cache;
+mod coming_back;
 mod compaction;
 mod control;
 mod cost;

@@ -69,6 +69,7 @@ impl HandoffDraft {
             self.rewinds.prompts = carried.before;
         }
         self.todo.restore(carried.todo);
+        (self.goal, self.goal_due) = (carried.goal, carried.goal_due);
     }
 
     /// Takes up a session that was here before and from which the agent continues in `session`, as it was at the end of this iteration
@@ -283,6 +284,8 @@ fn now(draft: &HandoffDraft, session: &Session, identity: &Identity) -> Carried 
         before: draft.rewinds.carried(),
         edited: edited(draft).map(Cow::into_owned),
         edits: draft.handoff.edits_so_far(),
+        goal: draft.goal.clone(),
+        goal_due: draft.goal_due.clone(),
         args: identity.agent_args.clone(),
     }
 }
@@ -296,7 +299,8 @@ fn edited(draft: &HandoffDraft) -> Option<Cow<'_, str>> {
 
 /// Returns a number that changes with what a session carries.
 fn fingerprint(draft: &HandoffDraft, session: SessionId) -> u64 {
-    let facts = (&draft.signalled, &draft.requests, &draft.todo);
+    let goals = (&draft.goal, &draft.goal_due);
+    let facts = (&draft.signalled, &draft.requests, &draft.todo, goals);
     let last_prompt = draft.rewinds.prompts.back().map(|(name, _)| name);
     hash_of(&(session, facts, last_prompt, edited(draft)))
 }

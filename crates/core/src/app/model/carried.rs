@@ -30,6 +30,10 @@ pub struct Carried {
     pub edited: Option<String>,
     /// The changes by which they did.
     pub edits: Edits,
+    /// The goal that a person has set in the client.
+    pub goal: Option<String>,
+    /// The goal of the session before, which this one has not been given yet.
+    pub goal_due: Option<String>,
     /// The arguments that the agent was started with, except those that choose its session.
     pub args: Vec<String>,
 }

@@ -178,8 +178,9 @@ impl HandoffDraft {
         self.signalled = state;
     }
 
-    /// Takes in that the conversation was replaced: the summary was one of that.
+    /// Takes in that the conversation was replaced: the summary was one of that, and an undo is one of the reboot.
     pub(in crate::app) fn conversation_replaced(&mut self) {
+        self.cleared = None;
         self.summary.forget();
     }
 
@@ -238,7 +239,11 @@ impl HandoffDraft {
         let Some(cleared) = self.cleared.take() else {
             return false;
         };
-        (self.signalled, self.todo) = *cleared;
+        let (state, todo) = *cleared;
+        self.signalled.take_up(state);
+        if self.todo == TodoList::default() {
+            self.todo = todo;
+        }
         true
     }
 

@@ -38,18 +38,15 @@ pub fn begin(model: &mut Model, resume: bool, cause: Option<Cause>, prompt: Opti
 /// Opens the next iteration and orders its process.
 pub(super) fn start(model: &mut Model, new: NewProcess) {
     let (left, session) = (model.session.id, new.session);
-    let goal = model.draft.take_goal();
+    let goal = model.draft.take_goal(new.handoff.is_some());
     open_iteration(model, Some(session), new.cause, new.parent);
     if !new.resume {
         // A session that the user's own arguments resume has cost something before this run.
         if new.cause != Some(Cause::Resume) {
             model.session.spending.begin_session(session);
         }
-        // A session that is resumed has it still.
-        model
-            .draft
-            .await_goal(goal.filter(|_| new.handoff.is_some()));
     }
+    model.draft.await_goal(goal);
     if let Some(of) = new.back_in {
         model.draft.note_left((left != session).then_some(left));
         let asks = model.draft.come_back(of, model.session.id, new.parent);

@@ -662,6 +662,11 @@ fn ended(model: &Model, attempt: &Attempt, how: End) -> Ended {
             } else {
                 format!("reboot rolled back, the old session is resumed: {failure}")
             }));
+            // What the new session has failed by is there for the next one, too.
+            if attempt.is_by_itself() {
+                let why = QuietReason::Refused(failure.to_owned());
+                ended.acts.push(Act::BeQuiet(DEFER_TURNS, why));
+            }
         }
         End::NotResumed(again) => ended.acts.push(Act::Error(format!(
             "the reboot failed ({failure}), and so did resuming the old session: no agent runs: {again}"

@@ -5,8 +5,8 @@ use crate::{api::wire::AgentState, config::RebootMode};
 use super::{Kind, next::Next};
 use crate::app::{
     facts::{
-        Block, answers_at_once, blocked_by, holds_compaction, is_editing, is_forced, is_safe,
-        is_under_review, turn_runs,
+        Block, answers_at_once, blocked_by, deciding_figure, holds_compaction, is_editing,
+        is_forced, is_safe, is_under_review, turn_runs,
     },
     model::{
         Model, Overlay,
@@ -20,8 +20,17 @@ pub(super) fn quiet_for(model: &Model, turns: u32, reason: QuietReason) -> Quiet
     Quiet {
         reason,
         until_turn: model.session.agent.turns.saturating_add(turns),
-        forced: is_forced(model),
+        forced: is_forced(model) || was_forced(model),
     }
+}
+
+/// Reports whether the session that was brought back had passed the force line when it was left, while its present figure is not
+/// known yet.
+fn was_forced(model: &Model) -> bool {
+    let parent = model.current_iteration().and_then(|one| one.parent);
+    let left = parent.and_then(|parent| model.lineage.get(parent)?.tokens_at_end);
+    deciding_figure(model).is_none()
+        && left.is_some_and(|left| model.session.guard.assess(left).is_forced())
 }
 
 /// Reports whether a reboot may begin by itself at this moment: a safe one, on the fly, or in a turn that has gone on for too long.

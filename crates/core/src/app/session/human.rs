@@ -42,9 +42,11 @@ impl HandoffDraft {
         self.human_said(&words, warmup);
     }
 
-    /// Takes the goal out of a session that is left, or the one that it has not been given yet.
-    pub(in crate::app) fn take_goal(&mut self) -> Option<String> {
-        self.goal.take().or(self.goal_due.take())
+    /// Takes out of a session that is left the goal that the next one is to be given. A goal that it was given goes over by a handoff
+    /// alone: the client resumes a session with it.
+    pub(in crate::app) fn take_goal(&mut self, with_handoff: bool) -> Option<String> {
+        let given = self.goal.take().filter(|_| with_handoff);
+        given.or(self.goal_due.take())
     }
 
     /// Notes the goal that this session is to be given, or that it has been given it.

@@ -126,6 +126,8 @@ pub fn ended(model: &mut Model, end: ProcessEnd) {
         Some(text) => model.reboot.kept_found(&text).carry_out(model),
         None => {}
     }
+    // Its words are among the unsent ones, and the client that asked about it is gone.
+    model.session.held_prompt = None;
     let gone = model
         .session
         .agent

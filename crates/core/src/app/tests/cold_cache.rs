@@ -164,6 +164,21 @@ fn the_words_of_a_held_prompt_are_an_unsent_prompt() {
 }
 
 #[test]
+fn a_held_prompt_of_an_agent_that_ends_is_put_into_the_box_of_the_next_one() {
+    let mut bench = Bench::cold(ColdCache::Ask);
+    bench.submits(1, "go on");
+    bench.exited(1);
+    assert!(bench.model.session.held_prompt.is_none());
+    bench.press(KeyCode::Enter);
+    bench.spawned(4);
+    bench.resumed(OLD);
+    let waiting = bench.model.reboot.unsent.as_ref();
+    let waiting = waiting.map(|one| one.text.clone());
+    let typed = bench.model.session.submission.is_open();
+    assert!(typed || waiting.as_deref() == Some("go on"), "{waiting:?}");
+}
+
+#[test]
 fn only_ask_has_the_client_ask() {
     for (set, asks) in [
         (ColdCache::Off, false),
