@@ -95,29 +95,39 @@ fn take_up(
         same.resend = true;
         return;
     }
-    let subagents = Subagents::beside(&path, history > 0);
-    *following = match Tail::open(path) {
-        Ok(tail) => Some(Following {
-            session,
-            tail,
-            subagents,
-            digest: Digest::new(MAX_COMMANDS),
-            history,
-            border: history,
-            old_turns: 0,
-            skipped: 0,
-            seen: false,
-            commands: 0,
-            resend: false,
-            put_back: None,
-            rewound: None,
-            returned: None,
-        }),
+    let moved = following.take_if(|one| one.session == session);
+    let subagents = Subagents::beside(&path, history > 0 || moved.is_some());
+    let tail = match Tail::open(path) {
+        Ok(tail) => tail,
         Err(error) => {
-            lost(events, session, &error);
-            None
+            *following = None;
+            return lost(events, session, &error);
         }
     };
+    // The client has moved it with the agent's work place: what was read of it is no news.
+    if let Some(mut moved) = moved {
+        moved.subagents = subagents;
+        moved.seen = false;
+        moved.read_again(tail);
+        *following = Some(moved);
+        return;
+    }
+    *following = Some(Following {
+        session,
+        tail,
+        subagents,
+        digest: Digest::new(MAX_COMMANDS),
+        history,
+        border: history,
+        old_turns: 0,
+        skipped: 0,
+        seen: false,
+        commands: 0,
+        resend: false,
+        put_back: None,
+        rewound: None,
+        returned: None,
+    });
 }
 
 /// A transcript that is followed.
@@ -185,10 +195,7 @@ impl Following {
             {
                 self.rewound = self.rewound.take().or(rewound);
                 self.returned = returned.or(self.returned.take());
-                self.history = self.history.max(self.tail.offset());
-                self.tail = tail;
-                self.digest.begin_again();
-                self.resend = true;
+                self.read_again(tail);
                 continue;
             }
             let changed = report.records > 0 || report.moved || report.reset || self.resend;
@@ -218,6 +225,14 @@ impl Following {
                 return;
             }
         }
+    }
+
+    /// Has everything read again from the start; what was read before is no news.
+    fn read_again(&mut self, tail: Tail) {
+        self.history = self.history.max(self.tail.offset());
+        self.tail = tail;
+        self.digest.begin_again();
+        self.resend = true;
     }
 
     fn facts(&mut self) -> TranscriptFacts {
@@ -446,6 +461,53 @@ mod tests {
             let old_turns = [(0, 0), (before, 2), (all.len() as u64, 3)];
             assert!(old_turns.contains(&(history, facts.old_turns.unwrap())));
             assert!(facts.whole);
+        }
+    }
+
+    #[test]
+    fn a_transcript_that_moves_with_the_work_place_is_news_behind_what_was_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let places = ["a.jsonl", "b.jsonl"].map(|name| directory.path().join(name));
+        let session: SessionId = "0deae788-ee30-4b6b-b3a0-c1fabacd2974".parse().unwrap();
+        let before = record(("u1", "s"), "Begin") + &record(("a1", "u1"), "DECISION: use redis");
+        let behind = record(("a2", "a1"), "TODO: write docs");
+        // The one that begins here, and one that was resumed with a turn that is older; moved away and back.
+        for (resumed, grows_first) in [(0, false), (0, true), (before.len() as u64, false)] {
+            std::fs::write(&places[0], &before).unwrap();
+            let (events, mut received) = mpsc::channel(8);
+            let mut following = None;
+            take_up(&mut following, session, places[0].clone(), resumed, &events);
+            following.as_mut().unwrap().read(&events);
+            if grows_first {
+                std::fs::write(&places[0], format!("{before}{behind}")).unwrap();
+            }
+            std::fs::rename(&places[0], &places[1]).unwrap();
+            let mut signals = Vec::new();
+            for to in [1, 0] {
+                if to == 0 {
+                    std::fs::rename(&places[1], &places[0]).unwrap();
+                }
+                take_up(&mut following, session, places[to].clone(), 0, &events);
+                following.as_mut().unwrap().read(&events);
+                std::fs::write(&places[to], format!("{before}{behind}")).unwrap();
+                following.as_mut().unwrap().read(&events);
+            }
+            let mut last = None;
+            while let Ok(Event::Read(read)) = received.try_recv() {
+                let ReadEvent::Transcript { facts, .. } = read else {
+                    panic!("{read:?}");
+                };
+                signals.extend(facts.signals.clone());
+                last = Some(facts);
+            }
+            let last = last.expect("facts");
+            let news = usize::from(resumed == 0) + 1;
+            assert_eq!(signals.len(), news, "{resumed} {grows_first}: {signals:?}");
+            assert_eq!(last.human.map(|words| words.prompts.len()), Some(1));
+            assert_eq!(
+                (last.turns, last.old_turns),
+                (1, Some(u64::from(resumed > 0)))
+            );
         }
     }
 
