@@ -230,7 +230,9 @@ impl Db {
                 path.display()
             )));
         };
-        let dir = PrivateDir::open_path(above)?;
+        let dir = PrivateDir::open_named(above)?;
+        // What is no file of ours is refused before anything is written beside it.
+        crate::private_dir::absent_is_none(dir.open_to_read(name))?;
         let _gate = pass_gate(&dir, busy).await?;
         match Self::open_file(&dir, name, busy).await {
             Ok(db) => Ok(OpenedDb {
@@ -253,7 +255,7 @@ impl Db {
     /// Opens the file at `path` only to read it, where nothing can be written: as it is, without the lock of an opening. Returns
     /// `None` where it cannot be read, or is of a newer schema.
     pub(super) async fn read_sqlite(path: &Path, busy: Duration) -> Option<OpenedDb> {
-        let dir = PrivateDir::find_path(path.parent()?).ok()??;
+        let dir = PrivateDir::find_named(path.parent()?).ok()??;
         dir.open_to_read(path.file_name()?.to_str()?).ok()?;
         let file = DbFile::find_at(path)?;
         let plain = || {
@@ -798,6 +800,36 @@ mod tests {
             }
             db.close().await;
             assert_eq!(std::fs::read(&path).unwrap(), before, "{found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_directory_that_a_setting_names_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let patience = Duration::from_secs(5);
+        for mode in [0o755, 0o2775, 0o711, 0o700] {
+            let place = tempfile::tempdir().unwrap();
+            let (named, missing) = (place.path().join("p.db"), place.path().join("new/p.db"));
+            std::fs::create_dir(place.path().join("no.db")).unwrap();
+            let set = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(place.path(), set).unwrap();
+            let mode_of = |path: &Path| path.metadata().unwrap().permissions().mode();
+            // What is no file is refused before anything is written beside it.
+            assert!(
+                Db::open_sqlite(&place.path().join("no.db"), patience)
+                    .await
+                    .is_err()
+            );
+            assert!(!place.path().join("opening.lock").exists());
+            let opened = Db::open_sqlite(&named, patience).await;
+            opened.unwrap().db.close().await;
+            let read = Db::read_sqlite(&named, patience).await;
+            read.unwrap().db.close().await;
+            assert_eq!(mode_of(place.path()) & 0o7777, mode, "{mode:o}");
+            assert_eq!(mode_of(&named) & 0o777, 0o600);
+            let opened = Db::open_sqlite(&missing, patience).await;
+            opened.unwrap().db.close().await;
+            assert_eq!(mode_of(missing.parent().unwrap()) & 0o777, 0o700);
         }
     }
 

@@ -75,26 +75,29 @@ impl PrivateDir {
     /// Opens (creating it, and what is missing above it) a directory of the user's own, such as
     /// the state directory. Links above its last component are the user's business.
     pub fn open_path(path: &Path) -> Result<Self, FilesError> {
-        let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
-        else {
-            return Err(FilesError::Name(path.display().to_string()));
-        };
-        let above = if above.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            above
-        };
+        Self::open_named(path)?.closed()
+    }
+
+    /// Does the same, but leaves the mode of a directory that is there as it is: a setting names it, and it may hold other files, which
+    /// others may read.
+    pub fn open_named(path: &Path) -> Result<Self, FilesError> {
+        let (above, name) = split(path)?;
         create_above(above)?;
-        Self::open_in(above, name, true)
+        Self::open_as_is(&open_above(above)?, above, name, true)
     }
 
     /// Opens a directory of the user's own only if it is there.
     pub fn find_path(path: &Path) -> Result<Option<Self>, FilesError> {
-        let (Some(above), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
-        else {
-            return Err(FilesError::Name(path.display().to_string()));
-        };
-        absent_is_none(Self::open_in(above, name, false))
+        let found = Self::find_named(path)?;
+        found.map(Self::closed).transpose()
+    }
+
+    /// Does the same, but leaves the directory's mode as it is.
+    pub fn find_named(path: &Path) -> Result<Option<Self>, FilesError> {
+        let (above, name) = split(path)?;
+        let found =
+            open_above(above).and_then(|opened| Self::open_as_is(&opened, above, name, false));
+        absent_is_none(found)
     }
 
     /// Opens the directory at the path of one that was open before, and makes it again if it is gone: a `.pitstop`, or one
@@ -107,14 +110,7 @@ impl PrivateDir {
     }
 
     fn open_in(above: &Path, name: &str, create: bool) -> Result<Self, FilesError> {
-        let handle = rustix::fs::openat(
-            CWD,
-            above,
-            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(|error| io_error("open", above, error))?;
-        Self::open_below(&handle, above, name, create)
+        Self::open_below(&open_above(above)?, above, name, create)
     }
 
     /// Opens the directory `name` in this one, creating it where it is missing.
@@ -128,6 +124,15 @@ impl PrivateDir {
     }
 
     fn open_below(
+        above: &OwnedFd,
+        above_path: &Path,
+        name: &str,
+        create: bool,
+    ) -> Result<Self, FilesError> {
+        Self::open_as_is(above, above_path, name, create)?.closed()
+    }
+
+    fn open_as_is(
         above: &OwnedFd,
         above_path: &Path,
         name: &str,
@@ -157,15 +162,21 @@ impl PrivateDir {
         })?;
         let stat = rustix::fs::fstat(&handle).map_err(|error| io_error("look at", &path, error))?;
         check_owner(&stat, &path)?;
+        Ok(Self { handle, path })
+    }
+
+    /// Closes it to others: a directory made by a checkout is open to all, and ours hold prompts and transcripts.
+    fn closed(self) -> Result<Self, FilesError> {
+        let stat = rustix::fs::fstat(&self.handle);
+        let stat = stat.map_err(|error| io_error("look at", &self.path, error))?;
         if Mode::from_raw_mode(stat.st_mode).intersects(Mode::RWXG | Mode::RWXO) {
-            // A directory made by a checkout is open to all; ours hold prompts and transcripts.
-            match rustix::fs::fchmod(&handle, PRIVATE_DIR) {
-                // Whoever reads it there leaves it as it is.
+            match rustix::fs::fchmod(&self.handle, PRIVATE_DIR) {
+                // Where nothing can be written it is left as it is.
                 Ok(()) | Err(Errno::ROFS) => {}
-                Err(error) => return Err(io_error("close to others", &path, error)),
+                Err(error) => return Err(io_error("close to others", &self.path, error)),
             }
         }
-        Ok(Self { handle, path })
+        Ok(self)
     }
 
     /// Returns its path, for messages and for programs that must be given a path.
@@ -276,7 +287,23 @@ fn create_above(path: &Path) -> Result<(), FilesError> {
         .map_err(|error| io_error("create", path, error))
 }
 
-fn absent_is_none<T>(opened: Result<T, FilesError>) -> Result<Option<T>, FilesError> {
+/// Returns the directory above a path, and the name in it.
+fn split(path: &Path) -> Result<(&Path, &str), FilesError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let (Some(above), Some(name)) = (path.parent(), name) else {
+        return Err(FilesError::Name(path.display().to_string()));
+    };
+    let here = above.as_os_str().is_empty();
+    Ok((if here { Path::new(".") } else { above }, name))
+}
+
+fn open_above(above: &Path) -> Result<OwnedFd, FilesError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, above, flags, Mode::empty())
+        .map_err(|error| io_error("open", above, error))
+}
+
+pub(super) fn absent_is_none<T>(opened: Result<T, FilesError>) -> Result<Option<T>, FilesError> {
     match opened {
         Ok(opened) => Ok(Some(opened)),
         Err(FilesError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
