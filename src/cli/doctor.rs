@@ -15,6 +15,7 @@ use super::{
     here::Here,
     login::Logout,
     out::{self, Outcome, chain, columns},
+    template,
 };
 use pitstop_base::clean::one_line;
 use pitstop_core::{
@@ -185,6 +186,9 @@ fn check_configuration(here: &Here) -> Finding {
     if here.faulty {
         return Finding::broken("has errors")
             .remedy("run `pitstop check`: it shows each with its line and column");
+    }
+    if let Err(error) = template::generator(&here.paths) {
+        return Finding::broken(error).remedy("mend or remove the handoff's template");
     }
     Finding::ok("no errors")
 }

@@ -522,6 +522,50 @@ fn a_pipe_in_place_of_a_file_is_refused_at_once() {
 }
 
 #[test]
+fn a_file_beside_the_users_is_read_with_the_same_care() {
+    let place = Place::new();
+    fs::create_dir_all(place.paths.config_dir()).expect("made");
+    let at = |name: &str| place.paths.config_dir().join(name);
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let fifo = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), fifo, mode, 0).expect("a pipe");
+    for (name, to) in [("endless", "/dev/zero".into()), ("gone", at("none"))] {
+        symlink(to, at(name)).expect("linked");
+    }
+    fs::write(at("bytes"), b"\xff").expect("written");
+    fs::write(at("large"), vec![b'x'; 4 << 20]).expect("written");
+    fs::write(at("text"), "{{ objective }}").expect("written");
+    for name in ["pipe", "endless", "gone", "bytes", "large"] {
+        let fault = load::read_beside(&at(name)).expect_err(name);
+        assert!(fault.line().contains(name), "{fault:?}");
+    }
+    let read = load::read_beside(&at("text"));
+    assert_eq!(read.expect("read").as_deref(), Some("{{ objective }}"));
+    assert_eq!(load::read_beside(&at("none")), Ok(None));
+}
+
+#[test]
+fn a_store_is_a_url_with_which_it_can_be_opened() {
+    let place = Place::new();
+    for (url, works) in [
+        ("", true),
+        ("sqlite:///home/ada/p.db", true),
+        ("postgres://host/db?sslmode=require", true),
+        ("postgresql://host", true),
+        ("sqlite:data/p.db", false),
+        ("sqlite:/abs/p.db", false),
+        ("sqlite://relative.db", false),
+        ("sqlite://", false),
+        ("sqlite:///", false),
+        ("sqlite:///p.db?mode=ro", false),
+        ("postgres://", false),
+    ] {
+        place.user(&format!("[store]\nurl = {url:?}\n"));
+        assert_eq!(place.load().is_ok(), works, "{url}");
+    }
+}
+
+#[test]
 fn a_users_file_may_be_a_link_but_not_writable_by_everyone() {
     let place = Place::new();
     let dotfiles = place.root.path().join("dotfiles.toml");

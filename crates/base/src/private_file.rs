@@ -61,6 +61,11 @@ pub fn open(path: &Path, flags: OFlags) -> Result<File, OpenError> {
     open_at(CWD, path.as_os_str(), flags)
 }
 
+/// Opens the regular file at `path` to read it.
+pub fn open_to_read(path: &Path) -> Result<File, OpenError> {
+    open(path, OFlags::RDONLY)
+}
+
 /// Opens a file as [`open`] does, for a name in a directory that is open.
 pub fn open_at(directory: impl AsFd, name: &OsStr, flags: OFlags) -> Result<File, OpenError> {
     let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;

@@ -11,13 +11,16 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-use pitstop_base::private_file::read_at_most;
+use pitstop_base::private_file::{self, read_at_most};
 
 /// The longest name that is not cut, in characters.
 const LONGEST: usize = 200;
 
 /// The number of bytes of a transcript that are read at its end and at its beginning: its heaviest lines have some 200 KB.
 const READ: u64 = 1 << 20;
+
+/// The most bytes that are read of a file of git's that holds one path.
+const SHORT: u64 = 64 * 1024;
 
 /// Returns the name of a project's directory under `<config dir>/projects/`.
 ///
@@ -150,9 +153,10 @@ pub fn repository_top(directory: &Path) -> Option<&Path> {
     directory.ancestors().find(has_git)
 }
 
+/// Returns the text of a short file of a repository's, which may have put anything in its place.
 fn short_text(path: &Path) -> Option<String> {
-    let is_file = path.symlink_metadata().ok()?.is_file();
-    fs::read_to_string(path).ok().filter(|_| is_file)
+    let file = private_file::open_to_read(path).ok()?;
+    String::from_utf8(read_at_most(SHORT, file).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -167,6 +171,27 @@ mod tests {
         for length in [199, 200, 201] {
             let slug = project_slug(&Path::new("/").join("x".repeat(length - 1)));
             assert_eq!(slug.len() > length, length > LONGEST, "{slug}");
+        }
+    }
+
+    #[test]
+    fn what_a_repository_has_in_the_place_of_a_short_file_of_gits_is_passed_over() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let text = "/p/.git\n";
+        fs::write(at("file"), text).unwrap();
+        fs::write(at("bytes"), b"\xff\xfe").unwrap();
+        fs::create_dir(at("directory")).unwrap();
+        for (name, to) in [("link", at("file")), ("endless", "/dev/zero".into())] {
+            std::os::unix::fs::symlink(to, at(name)).unwrap();
+        }
+        let made = std::process::Command::new("mkfifo")
+            .arg(at("pipe"))
+            .status();
+        assert!(made.unwrap().success());
+        assert_eq!(short_text(&at("file")).as_deref(), Some(text));
+        for name in ["bytes", "directory", "link", "endless", "pipe", "none"] {
+            assert_eq!(short_text(&at(name)), None, "{name}");
         }
     }
 

@@ -172,15 +172,26 @@ fn read_user(paths: &Paths, flags: &Flags) -> Result<Option<(PathBuf, String)>, 
         return Ok(Some((path.clone(), read_named(path)?)));
     }
     let path = paths.user_config();
-    match open(&path) {
-        Ok(file) => {
-            check_writers(&file, &path)?;
-            let text = read_text(file, &path)?;
-            Ok(Some((path, text)))
-        }
+    let Some(file) = open_if_there(&path)? else {
+        return Ok(None);
+    };
+    check_writers(&file, &path)?;
+    let text = read_text(file, &path)?;
+    Ok(Some((path, text)))
+}
+
+/// Reads another file of the user's configuration, as careful as with the first; `None` if there is none.
+pub fn read_beside(path: &Path) -> Result<Option<String>, Fault> {
+    let file = open_if_there(path)?;
+    file.map(|file| read_text(file, path)).transpose()
+}
+
+fn open_if_there(path: &Path) -> Result<Option<File>, Fault> {
+    match open(path) {
+        Ok(file) => Ok(Some(file)),
         // A link to nothing is a file that its user believes to be in force.
         Err(error) if is_missing(&error) && !path.is_symlink() => Ok(None),
-        Err(error) => Err(unreadable(&path, &error)),
+        Err(error) => Err(unreadable(path, &error)),
     }
 }
 

@@ -232,7 +232,7 @@ static SETTINGS: &[Key] = &[
     key("api", "certificate", Owner, Text("the absolute path of a file, or \"\"", is_file, |d, v| d.config.api.certificate = none_if_empty(v).map(PathBuf::from))),
     key("api", "key", Owner, Text("the absolute path of a file, or \"\"", is_file, |d, v| d.config.api.key = none_if_empty(v).map(PathBuf::from))),
 
-    key("store", "url", Owner, Text("a URL that starts with sqlite: or postgres://, or \"\"", is_store, |d, v| d.config.store.url = none_if_empty(v))),
+    key("store", "url", Owner, Text("a URL such as postgres://… or sqlite:///absolute/path, or \"\"", is_store, |d, v| d.config.store.url = none_if_empty(v))),
     key("store", "environment", Owner, Text("a name on one line, or \"\"", has_no_controls, |d, v| d.config.store.environment = none_if_empty(v))),
 
     key("keys", "prefix", Owner, Rule::Chord(|d, v| d.prefix = Some(v))),
@@ -339,11 +339,14 @@ fn is_web(text: &str) -> bool {
 }
 
 fn is_store(text: &str) -> bool {
-    let known = ["sqlite:", "postgres://", "postgresql://"];
-    let named = known
+    let servers = ["postgres://", "postgresql://"];
+    let server = servers
         .iter()
         .any(|scheme| text.len() > scheme.len() && text.starts_with(scheme));
-    text.is_empty() || (named && has_no_controls(text))
+    let file = text
+        .strip_prefix("sqlite://")
+        .is_some_and(|path| path.starts_with('/') && path.len() > 1 && !path.contains('?'));
+    text.is_empty() || ((server || file) && has_no_controls(text))
 }
 
 /// Reports whether a text may be the name of an environment variable.
@@ -430,7 +433,7 @@ mod tests {
             "a b",
             "ls -l",
             "127.0.0.1:7433",
-            "sqlite:/tmp/x.db",
+            "sqlite:///tmp/x.db",
         ];
         let fitting = |is: &fn(&str) -> bool| -> Vec<&str> {
             TEXTS.into_iter().filter(|text| is(text)).collect()
