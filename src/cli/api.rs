@@ -18,14 +18,9 @@ pub struct ApiArgs {
     pub method: Method,
     /// The path, such as `/status` or `/context/usage?used_tokens=90000`
     pub path: String,
-    /// The JSON to post; `-` reads it from standard input
-    #[arg(
-        long,
-        value_name = "JSON",
-        default_value = "{}",
-        allow_hyphen_values = true
-    )]
-    pub data: String,
+    /// The JSON to post, else `{}`; `-` reads it from standard input
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    pub data: Option<String>,
 }
 
 /// The methods that the API has.
@@ -41,9 +36,12 @@ pub enum Method {
 /// Runs the command; returns the exit code.
 pub fn run(args: &ApiArgs) -> Outcome {
     check_path(&args.path)?;
-    let body = match args.data.as_str() {
-        "-" if args.method == Method::Post => out::piped(BODY),
-        given => Ok(given.as_bytes().to_vec()),
+    if args.method == Method::Get && args.data.is_some() {
+        return Err(out::misused("--data is only for POST", ""));
+    }
+    let body = match args.data.as_deref() {
+        Some("-") => out::piped(BODY),
+        given => Ok(given.unwrap_or("{}").as_bytes().to_vec()),
     };
     let body = body.map_err(|error| out::failed(format!("cannot read the JSON: {error}"), ""))?;
     let answer = out::ask(|door, deadline| match args.method {
@@ -86,10 +84,7 @@ mod tests {
     #[test]
     fn a_method_is_read_in_any_case_and_a_post_has_a_body() {
         let line = Line::try_parse_from(["api", "post", "/control/pause"]).unwrap();
-        assert_eq!(
-            (line.api.method, line.api.data.as_str()),
-            (Method::Post, "{}")
-        );
+        assert_eq!((line.api.method, line.api.data), (Method::Post, None));
         assert!(Line::try_parse_from(["api", "DELETE", "/status"]).is_err());
     }
 

@@ -116,6 +116,12 @@ pub fn run(args: &CtlArgs) -> Outcome {
             "for example: pitstop ctl reboot --way trim",
         ));
     }
+    if args.yes && args.action != Action::ClearState {
+        return Err(out::misused(
+            "--yes is only for `pitstop ctl clear-state`",
+            "a reboot that waits goes ahead by `pitstop ctl approve`",
+        ));
+    }
     if args.action == Action::ClearState && !args.yes && !ask_to_forget() {
         let hint = "`pitstop ctl clear-state --yes` does not ask";
         let error = "nothing is forgotten: you have not said yes";

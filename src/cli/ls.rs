@@ -23,7 +23,10 @@ use crate::{
 use pitstop_base::{clean::one_line, format::dollars, redact::redact};
 use pitstop_core::{
     api::wire::{AgentState, NeedKind, RunPhase, StatusReport},
-    config::{is_host, load::paths::Paths},
+    config::{
+        is_host,
+        load::paths::{Paths, project_of},
+    },
 };
 use pitstop_server::{
     CLIENT_LIMIT,
@@ -389,19 +392,28 @@ fn figures_of(report: &StatusReport, now: DateTime<Utc>) -> [String; 8] {
 /// Finds the project of a running session by a name: its directory, the end of its path, or the beginning of its last part. An error is
 /// shown to the person; only the exit code is returned.
 pub(super) fn find_project(name: &str) -> Result<PathBuf, Failure> {
+    if name.is_empty() {
+        return Err(out::misused(
+            "expected the name of a session's project, found nothing",
+            "`pitstop ls` lists those that run",
+        ));
+    }
+    // A path from here, or of a directory below.
+    let home = std::env::home_dir();
+    let directory = project_of(Path::new(name), home.as_deref()).ok();
     let sessions = on_this_machine(CLIENT_LIMIT)?;
     let projects = sessions
         .iter()
         .filter_map(|one| one.project().map(Path::new));
     let fits = |project: &&Path| {
         let last = project.file_name().unwrap_or_default().to_string_lossy();
-        project.ends_with(name) || last.starts_with(name)
+        Some(*project) == directory.as_deref() || project.ends_with(name) || last.starts_with(name)
     };
     let mut found: Vec<&Path> = projects.filter(fits).collect();
     let exact: Vec<&Path> = found
         .iter()
         .copied()
-        .filter(|project| project.ends_with(name))
+        .filter(|project| Some(*project) == directory.as_deref() || project.ends_with(name))
         .collect();
     if exact.len() == 1 {
         found = exact;

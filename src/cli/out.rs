@@ -97,7 +97,10 @@ pub fn print(text: &str) -> i32 {
     match written {
         Ok(()) => OK,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => OK,
-        Err(_) => FAILED,
+        Err(error) => {
+            complain(&format!("cannot write to standard output: {error}"), "");
+            FAILED
+        }
     }
 }
 

@@ -78,8 +78,11 @@ pub enum StartError {
     /// The command behind the option `--agent` has a quote without its end.
     #[error("a quote in the command after --agent is not closed")]
     OpenQuote,
+    /// Claude Code is not there under this name, or in the `PATH`.
+    #[error("{}", no_program(.0))]
+    NoClient(String),
     /// The agent's program is not there.
-    #[error("the agent `{0}` was not found in the PATH")]
+    #[error("{}", no_program(.0))]
     NoAgent(String),
     /// The agent would end by itself.
     #[error("the agent must be interactive, but -p is among its arguments")]
@@ -135,7 +138,8 @@ impl StartError {
             }
             Self::Configuration => "`pitstop check` shows them again",
             Self::Template(_) => "correct it, or remove it to use the built-in one",
-            Self::NoAgent(_) => {
+            Self::NoAgent(_) => "expected a command, or the path of a program, after --agent",
+            Self::NoClient(_) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
                  pitstop works without it: pitstop demo"
             }
@@ -174,9 +178,18 @@ impl StartError {
             | Self::NotInteractive
             | Self::Configuration
             | Self::Template(_) => USAGE,
-            Self::NoAgent(_) => NO_AGENT,
+            Self::NoAgent(_) | Self::NoClient(_) => NO_AGENT,
             Self::Broken => PANICKED,
             _ => FAILED,
         }
+    }
+}
+
+/// Says that there is no program of this name.
+fn no_program(name: &str) -> String {
+    if name.contains('/') {
+        format!("there is no program at `{name}`")
+    } else {
+        format!("the agent `{name}` was not found in the PATH")
     }
 }

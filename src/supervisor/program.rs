@@ -84,7 +84,12 @@ pub fn find(
     }
     let name = words.remove(0);
     let Some(program) = find_program(OsStr::new(&name)) else {
-        return Err(StartError::NoAgent(name));
+        let missing = if kind == AgentKind::Claude {
+            StartError::NoClient
+        } else {
+            StartError::NoAgent
+        };
+        return Err(missing(name));
     };
     let mut all = config.agent.args.clone();
     all.extend(args.iter().cloned());

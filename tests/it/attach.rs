@@ -526,6 +526,11 @@ fn all_sessions_are_listed_and_each_is_attached_to_by_its_name() {
         &["attach", "tid"],
     );
     same_screen(&tides.terminal, &named, SOON);
+    // By a path from here, too, and by a directory below.
+    fs::create_dir_all(home.path("tides/below")).unwrap();
+    let args = ["attach", "../tides/below"];
+    let below = call(&harbour.launch, &home.path("harbour"), (140, 45), &args);
+    same_screen(&tides.terminal, &below, SOON);
     let unknown = call(
         &harbour.launch,
         harbour.launch.project(),

@@ -108,7 +108,7 @@ fn a_project_without_sessions_says_so() {
 // What every command promises, in one table.
 
 /// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
-const COMMANDS: [(&[&str], i32, i32); 54] = [
+const COMMANDS: [(&[&str], i32, i32); 57] = [
     (&["--help"], 0, 0),
     (&["--version"], 0, 0),
     (&["help", "restore"], 0, 0),
@@ -162,6 +162,9 @@ const COMMANDS: [(&[&str], i32, i32); 54] = [
     (&["statusline"], 0, 0),
     (&["no-such-command"], 2, 2),
     (&["prune", "--older-than", "soon"], 2, 2),
+    (&["attach", ""], 2, 2),
+    (&["ctl", "reboot", "--yes"], 2, 2),
+    (&["api", "GET", "/status", "--data", "{}"], 2, 2),
     (&["save", "--tag", "two words"], 2, 2),
 ];
 

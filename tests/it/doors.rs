@@ -154,7 +154,10 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     let output = supervisor.run(&["ctl", "say", "too early"]);
     let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{reported}");
-    assert!(reported.contains("not a safe moment: turn"), "{reported}");
+    assert!(
+        reported.contains("not a safe moment: wait for the turn to end"),
+        "{reported}"
+    );
     events.wait_for("hook", |hook| hook["event"] == "Stop", SOON);
     // The turn is over once the agent says so itself, a moment later.
     supervisor.wait_for_state("idle", SOON);

@@ -150,6 +150,15 @@ fn a_directory_that_holds_other_things_is_left_as_it_is() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("hooks/mine.js"), "{output:?}");
     assert_eq!(files(&home.path("")), before);
+    // Of a link only the link would be removed.
+    fs::remove_file(directory.join("hooks/mine.js")).unwrap();
+    let link = home.path("link");
+    std::os::unix::fs::symlink(&directory, &link).unwrap();
+    let linked = link.display().to_string();
+    let output = pitstop(&home, &["plugin", "remove", &linked], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("is a link"), "{output:?}");
+    assert!(directory.join("hooks").is_dir());
 }
 
 #[test]

@@ -73,7 +73,7 @@ pub enum ClientError {
         found: &'static str,
     },
     /// The deadline passed.
-    #[error("the supervisor did not answer in time")]
+    #[error("the supervisor did not answer in time; an order may still be carried out")]
     Late,
     /// The answer was not in the HTTP format that we read.
     #[error("expected an HTTP/1.1 answer, found {found}")]

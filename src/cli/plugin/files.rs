@@ -115,6 +115,12 @@ fn take_away(directory: &Path) -> Result<PathBuf, Failure> {
     let directory = std::path::absolute(directory).map_err(out::cannot("find", directory))?;
     let manifest = directory.join(PLUGIN[0].0).join(PLUGIN[0].1);
     let place = directory.join(PLACE.0).join(PLACE.1);
+    if directory.is_symlink() {
+        return Err(out::failed(
+            format!("{} is a link", out::path(&directory)),
+            "name the directory that it leads to",
+        ));
+    }
     if !manifest.is_file() || !place.is_file() {
         return Err(out::failed(
             format!(

@@ -106,7 +106,7 @@ pub enum Refusal {
     #[error(transparent)]
     QueueFull(#[from] QueueFull),
     /// A text is to be typed, and this is in the way: what it is, in more words if they are known.
-    #[error("not a safe moment: {}", .1.clone().unwrap_or_else(|| .0.to_string()))]
+    #[error("not a safe moment: {}", .1.clone().unwrap_or_else(|| format!("wait {}", .0.awaited())))]
     NotSafe(Block, Option<String>),
     /// A text is to be typed, and the prompt takes none, for this reason.
     #[error("{0}")]

@@ -160,7 +160,10 @@ fn whoever_gives_an_order_hears_what_follows_from_it() {
     bench.git();
     bench.prompted(OLD, "one more thing");
     let reported = order(&mut bench, Control::Approve);
-    assert!(reported.contains("once this is over: turn"), "{reported}");
+    assert!(
+        reported.contains("it waits for the turn to end"),
+        "{reported}"
+    );
     let reported = order(&mut bench, Control::Approve);
     assert!(reported.contains("the session ends now"), "{reported}");
     let mut bench = Bench::new();

@@ -47,10 +47,9 @@ pub(super) fn from_afar(model: &Model, order: &Control) -> String {
             "the handoff waits for your approval".to_owned()
         }
         Control::Reboot | Control::RebootBy(_) | Control::Approve | Control::ApproveAs(_) => {
-            let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
-            match blocks.join(", ").as_str() {
+            match awaited(model).as_str() {
                 "" => "approved: it begins now".to_owned(),
-                blocks => format!("approved: it begins once this is over: {blocks}"),
+                awaited => format!("approved: it waits {awaited}"),
             }
         }
         Control::Pause if model.autopilot.is_some() => {
@@ -79,12 +78,12 @@ fn reboot_asked(model: &Model) -> String {
 }
 
 fn approved(model: &Model) -> String {
-    let blocks: Vec<_> = blocked_by(model).iter().map(Block::to_string).collect();
+    let awaited = awaited(model);
     let waits = (model.reboot).has_attempt(|one| one.is_harmless() && !one.force);
     if goes_on_the_fly(model) && turn_runs(model) {
         return "approved: the conversation is replaced at the agent's next step, and its turn goes on (`pitstop status`)".to_owned();
     }
-    if blocks.is_empty() || !waits {
+    if awaited.is_empty() || !waits {
         let what = if in_place::is_chosen(model) {
             "the conversation is replaced now"
         } else {
@@ -92,8 +91,12 @@ fn approved(model: &Model) -> String {
         };
         return format!("approved: {what} (`pitstop status`)");
     }
-    format!(
-        "approved: it reboots once this is over: {} (`pitstop ctl approve` again does not wait)",
-        blocks.join(", ")
-    )
+    format!("approved: it waits {awaited} (`pitstop ctl approve` again does not wait)")
+}
+
+/// Returns what a reboot waits for, as words that follow `waits`.
+fn awaited(model: &Model) -> String {
+    let blocks = blocked_by(model);
+    let blocks: Vec<_> = blocks.into_iter().map(Block::awaited).collect();
+    blocks.join(" and ")
 }
