@@ -12,6 +12,7 @@ use crate::{
     guard::{Reading, Source},
     lineage::{
         EndReason, Lineage, ProcessStamp, RunId, TrimRecord, Way,
+        checkpoint::Checkpoint,
         journal::{JournalEntry, Step},
     },
 };
@@ -38,6 +39,36 @@ use super::{
     reboot::{Attempt, Block, Kind},
     update,
 };
+
+/// The value of the first effect of this pattern.
+macro_rules! first {
+    ($effects:expr, $pattern:pat $(if $guard:expr)? => $value:expr) => {
+        $effects.iter().find_map(|effect| match effect {
+            $pattern $(if $guard)? => Some($value),
+            _ => None,
+        })
+    };
+}
+
+/// The values of all effects of this pattern, in their order.
+macro_rules! all {
+    ($effects:expr, $pattern:pat $(if $guard:expr)? => $value:expr) => {
+        $effects
+            .iter()
+            .filter_map(|effect| match effect {
+                $pattern $(if $guard)? => Some($value),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+}
+
+/// Whether there is an effect of this pattern.
+macro_rules! has {
+    ($effects:expr, $($pattern:tt)+) => {
+        $effects.iter().any(|effect| matches!(effect, $($pattern)+))
+    };
+}
 
 mod activity;
 mod agent;
@@ -409,11 +440,7 @@ impl Bench {
         self.press(KeyCode::F(5));
         self.git();
         self.press(KeyCode::Enter);
-        let effects = self.exited(0);
-        let start = effects.iter().find_map(|effect| match effect {
-            Effect::Start(start) => Some(start.clone()),
-            _ => None,
-        });
+        let start = starts(&self.exited(0)).pop();
         start.expect("the old agent is gone: the new one is started")
     }
 
@@ -488,29 +515,24 @@ fn question(number: u64) -> QuestionId {
 
 /// What was decided, about which question.
 fn decisions(effects: &[Effect]) -> Vec<(u64, Decision)> {
-    let decided = effects.iter().filter_map(|effect| match effect {
-        Effect::AnswerQuestion { id, decision } => Some((id.number, decision.clone())),
-        _ => None,
-    });
-    decided.collect()
+    all!(effects, Effect::AnswerQuestion { id, decision } => (id.number, decision.clone()))
 }
 
 fn signals(effects: &[Effect]) -> Vec<StopSignal> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Signal(signal) => Some(*signal),
-            _ => None,
-        })
-        .collect()
+    all!(effects, Effect::Signal(signal) => *signal)
+}
+
+/// What is kept of the prompt box, one after the other.
+fn kept(effects: &[Effect]) -> Vec<Option<String>> {
+    all!(effects, Effect::KeepDraft(text) => text.clone())
+}
+
+fn saved(effects: &[Effect]) -> Vec<Checkpoint> {
+    all!(effects, Effect::SaveCheckpoint(one) => (**one).clone())
 }
 
 fn starts(effects: &[Effect]) -> Vec<StartAgent> {
-    let ordered = effects.iter().filter_map(|effect| match effect {
-        Effect::Start(start) => Some(start.clone()),
-        _ => None,
-    });
-    ordered.collect()
+    all!(effects, Effect::Start(start) => start.clone())
 }
 
 /// What the one who gave an order by `ctl` gets as an answer.

@@ -8,7 +8,7 @@ use crate::{
         UsageQuery,
     },
     app::{breakpoint, changes::ModelSnapshot, event::Kept, metrics, report, restore},
-    lineage::{Cause, checkpoint::Checkpoint},
+    lineage::Cause,
 };
 use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::breakpoint::git::{Commit, GitFacts, OtherTree};
@@ -142,14 +142,6 @@ impl Bench {
     }
 }
 
-fn saved(effects: &[Effect]) -> Vec<Checkpoint> {
-    let found = effects.iter().filter_map(|effect| match effect {
-        Effect::SaveCheckpoint(one) => Some((**one).clone()),
-        _ => None,
-    });
-    found.collect()
-}
-
 fn tags(effects: &[Effect]) -> Vec<Vec<String>> {
     saved(effects).into_iter().map(|one| one.tags).collect()
 }
@@ -167,10 +159,7 @@ fn a_reported_commit_is_saved_once_git_shows_it() {
     };
     assert_eq!(reply, Reply::Noted(expected));
     assert!(effects.contains(&Effect::ReadGit) && saved(&effects).is_empty());
-    let event = effects.iter().find_map(|effect| match effect {
-        Effect::Publish(event) => Some((**event).clone()),
-        _ => None,
-    });
+    let event = first!(effects, Effect::Publish(event) => (**event).clone());
     assert_eq!(event.unwrap().kind, ApiEventKind::Commit);
     let effects = bench.git_is(SHA);
     let saved = saved(&effects);
@@ -395,10 +384,7 @@ fn commits_that_no_hook_reports_are_seen_while_more_of_them_come() {
 }
 
 fn new_head(effects: &[Effect]) -> Option<TimerId> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::NewHead(_), _) => Some(*id),
-        _ => None,
-    })
+    first!(effects, Effect::SetTimer(id @ TimerId::NewHead(_), _) => *id)
 }
 
 #[test]
@@ -435,8 +421,10 @@ fn reported_failing_tests_reach_the_handoff_by_name() {
     });
     let (_, effects) = bench.report(report.clone());
     let names = json!(["parser::dates", "a\\u{1b}[2Jb"]);
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Publish(event)
-        if event.data["failing_tests"] == names && event.data["test_command"] == "cargo test -p parser")));
+    assert!(
+        has!(effects, Effect::Publish(event) if event.data["failing_tests"] == names
+            && event.data["test_command"] == "cargo test -p parser")
+    );
     let effects = bench.git();
     let one = &saved(&effects)[0];
     assert_eq!(one.state["breakpoint"]["failing_tests"], names);
@@ -649,10 +637,7 @@ fn auto_mode_goes_at_a_good_moment() {
     let mut bench = Bench::filled(PAST_WARN, config);
     bench.report(commit(SHA));
     let effects = bench.git_is(SHA);
-    let delay = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
-        _ => None,
-    });
+    let delay = reboot::clock(&effects);
     bench.wait(Duration::from_secs(10));
     let effects = bench.send(Event::TimerFired(delay.expect("a delay")));
     assert_eq!(signals(&effects), [StopSignal::Exit]);
@@ -815,11 +800,7 @@ fn all_that_an_auto_save_says_is_kept_and_restored() {
     restore::begin(&mut bench.model, &one, &GitState::NoRepository);
     let effects = bench.model.take_effects();
     let effects = bench.settle(effects);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => start.prompt.clone(),
-        _ => None,
-    });
-    let prompt = start.expect("a handoff");
+    let prompt = starts(&effects).remove(0).prompt.expect("a handoff");
     for part in [
         "Tokens in use: 126000",
         "> port the parser",
@@ -1001,14 +982,9 @@ fn commits_and_tests_make_no_checkpoint_where_that_is_not_wanted() {
     let saved = |config: &Config, report: Report| {
         let mut bench = Bench::with(config.clone());
         let (_, effects) = bench.report(report);
-        let published = |effect: &Effect| matches!(effect, Effect::Publish(_));
-        assert!(
-            effects.iter().any(published),
-            "it is published all the same"
-        );
-        let effects = bench.git_is(SHA);
-        let kept = |effect: &Effect| matches!(effect, Effect::SaveCheckpoint(_));
-        effects.iter().any(kept)
+        let published = has!(effects, Effect::Publish(_));
+        assert!(published, "it is published all the same");
+        has!(bench.git_is(SHA), Effect::SaveCheckpoint(_))
     };
     let mut config = Config::default();
     assert!(saved(&config, commit(SHA)) && saved(&config, tests(true)));
@@ -1029,11 +1005,7 @@ fn commits_and_tests_are_lines_of_a_run_and_each_is_one() {
         attended: false,
     };
     let lines = |effects: &[Effect]| -> Vec<String> {
-        let logged = effects.iter().filter_map(|effect| match effect {
-            Effect::LogRun(event) => Some(event.to_string()),
-            _ => None,
-        });
-        logged.collect()
+        all!(effects, Effect::LogRun(event) => event.to_string())
     };
     let mut bench = Bench::new();
     let (_, effects) = bench.report(tests(true));

@@ -21,15 +21,11 @@ fn unreadable() -> PromptBox {
 }
 
 fn pasted(effects: &[Effect]) -> Option<String> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::Paste(pieces) => Some(pieces.concat()),
-        _ => None,
-    })
+    first!(effects, Effect::Paste(pieces) => pieces.concat())
 }
 
 fn enters(effects: &[Effect]) -> usize {
-    let enter = |effect: &&Effect| matches!(effect, Effect::Type(_));
-    effects.iter().filter(enter).count()
+    all!(effects, Effect::Type(_) => ()).len()
 }
 
 /// A bench whose person has written a draft and approved a reboot over it.
@@ -59,15 +55,6 @@ fn a_draft_goes_over_into_the_next_sessions_prompt_box_without_an_enter() {
     assert_eq!(enters(&effects), 0);
     assert_eq!(kept(&effects), [], "it stays on disk while it is unsent");
     assert_eq!(bench.model.reboot.unsent, None);
-}
-
-/// The orders to keep a draft, or none.
-fn kept(effects: &[Effect]) -> Vec<Option<String>> {
-    let order = |effect: &Effect| match effect {
-        Effect::KeepDraft(text) => Some(text.clone()),
-        _ => None,
-    };
-    effects.iter().filter_map(order).collect()
 }
 
 #[test]
@@ -204,10 +191,7 @@ fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
     let mut bench = Bench::new();
     bench.shows = false;
     let effects = bench.send(Event::Read(ReadEvent::Draft(DRAFT.to_owned())));
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::Enter(_), _) => Some(*id),
-        _ => None,
-    });
+    let timer = first!(effects, Effect::SetTimer(id @ TimerId::Enter(_), _) => *id);
     bench.prompt_box(PromptBox::Absent);
     let effects = bench.send(Event::TimerFired(timer.expect("it is looked for")));
     assert!(!effects.contains(&Effect::KeepDraft(None)), "{effects:?}");
@@ -239,10 +223,7 @@ fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
 
 /// The newest order of an effect list.
 fn order(effects: &[Effect]) -> Option<(OrderId, BridgeOrder)> {
-    effects.iter().rev().find_map(|effect| match effect {
-        Effect::OrderBridge { id, order, .. } => Some((*id, order.clone())),
-        _ => None,
-    })
+    all!(effects, Effect::OrderBridge { id, order, .. } => (*id, order.clone())).pop()
 }
 
 /// A session with the bridge in force whose person has approved a reboot over a draft of which the screen knows less; with the

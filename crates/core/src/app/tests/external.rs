@@ -8,11 +8,7 @@ impl Bench {
     fn lend(&mut self) -> String {
         self.prefix();
         let effects = self.press(KeyCode::Char('E'));
-        let opened = effects.into_iter().find_map(|effect| match effect {
-            Effect::OpenEditor(text) => Some(text),
-            _ => None,
-        });
-        opened.expect("the editor is opened")
+        first!(effects, Effect::OpenEditor(text) => text.clone()).expect("the editor is opened")
     }
 
     fn prefix(&mut self) {
@@ -28,13 +24,7 @@ impl Bench {
 }
 
 fn written(effects: &[Effect]) -> Vec<(&str, &str)> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::WriteScratchpad { base, text } => Some((base.as_str(), text.as_str())),
-            _ => None,
-        })
-        .collect()
+    all!(effects, Effect::WriteScratchpad { base, text } => (base.as_str(), text.as_str()))
 }
 
 #[test]
@@ -95,10 +85,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
     let effects = bench.git();
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
-        _ => None,
-    });
+    let timer = reboot::clock(&effects);
     let base = bench.lend();
     bench.wait(Duration::from_secs(60));
     let effects = bench.send(Event::TimerFired(timer.unwrap()));

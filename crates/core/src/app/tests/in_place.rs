@@ -21,42 +21,20 @@ use super::*;
 
 /// The order to replace the conversation, if it was given: its number, the text, and when it is to be done.
 pub(super) fn replaces(effects: &[Effect]) -> Option<(OrderId, String, ReplaceWhen)> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::OrderBridge {
-            id,
-            order: BridgeOrder::ReplaceConversation { text, when, .. },
-            ..
-        } => Some((*id, text.clone(), *when)),
-        _ => None,
-    })
+    first!(effects, Effect::OrderBridge {
+        id,
+        order: BridgeOrder::ReplaceConversation { text, when, .. },
+        ..
+    } => (*id, text.clone(), *when))
 }
 
 /// The order to read the prompt box, if it was given.
 pub(super) fn reads_draft(effects: &[Effect]) -> Option<OrderId> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::OrderBridge {
-            id,
-            order: BridgeOrder::ReadDraft,
-            ..
-        } => Some(*id),
-        _ => None,
-    })
-}
-
-/// What is kept of the prompt box, one after the other.
-pub(super) fn kept(effects: &[Effect]) -> Vec<Option<String>> {
-    let kept = |effect: &Effect| match effect {
-        Effect::KeepDraft(text) => Some(text.clone()),
-        _ => None,
-    };
-    effects.iter().filter_map(kept).collect()
+    first!(effects, Effect::OrderBridge { id, order: BridgeOrder::ReadDraft, .. } => *id)
 }
 
 pub(super) fn continued(effects: &[Effect]) -> Option<u64> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::ContinuePane(iteration) => Some(iteration.get()),
-        _ => None,
-    })
+    first!(effects, Effect::ContinuePane(iteration) => iteration.get())
 }
 
 impl Bench {
@@ -148,8 +126,7 @@ fn the_conversation_is_replaced_inside_the_running_client() {
     let effects = bench.compacted();
     assert_eq!(continued(&effects), Some(2));
     assert_eq!(starts(&effects), []);
-    let saved = |effect: &Effect| matches!(effect, Effect::SaveHandoff { iteration, .. } if iteration.get() == 2);
-    assert!(effects.iter().any(saved));
+    assert!(has!(effects, Effect::SaveHandoff { iteration, .. } if iteration.get() == 2));
     assert_eq!(bench.step(), Some(Step::Verifying));
     bench.spawned(3);
     bench.resumed(OLD);
@@ -450,10 +427,7 @@ fn an_order_without_an_answer_is_revoked_or_its_proof_awaited() {
             assert!(bench.notice().contains("nothing was changed"));
             continue;
         }
-        let timer = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
-            _ => None,
-        });
+        let timer = first!(effects, Effect::SetTimer(id @ TimerId::Verify(_), _) => *id);
         bench.wait(Duration::from_secs(20));
         bench.send(Event::TimerFired(timer.expect("the proof has its time")));
         assert!(bench.notice().contains("not confirmed"));

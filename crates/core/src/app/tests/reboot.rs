@@ -128,17 +128,10 @@ fn a_late_proof_is_shown_and_still_counts() {
     let mut bench = Bench::new();
     let start = bench.rebooted();
     let effects = bench.spawned(3);
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
-        _ => None,
-    });
+    let timer = first!(effects, Effect::SetTimer(id @ TimerId::Verify(_), _) => *id);
     bench.wait(Duration::from_secs(20));
     let effects = bench.send(Event::TimerFired(timer.unwrap()));
-    assert!(
-        !effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::Type(_) | Effect::Paste(_)))
-    );
+    assert!(!has!(effects, Effect::Type(_) | Effect::Paste(_)));
     assert!(bench.model.view.notices.back().unwrap().bad);
     assert_eq!(bench.step(), Some(Step::Verifying));
     bench.started(NEW);
@@ -152,11 +145,7 @@ fn a_new_agent_that_dies_takes_the_reboot_back() {
     bench.rebooted();
     bench.spawned(3);
     let effects = bench.exited(1);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => Some(start.clone()),
-        _ => None,
-    });
-    let start = start.expect("the old session is resumed");
+    let start = starts(&effects).pop().expect("the old session is resumed");
     assert_eq!(
         (start.session, start.resume, start.prompt),
         (session(OLD), true, None)
@@ -258,10 +247,7 @@ fn a_rung_that_does_not_help_is_followed_by_the_next() {
         StopSignal::Kill,
     ] {
         assert_eq!(signals(&effects), [signal]);
-        let timer = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
-            _ => None,
-        });
+        let timer = first!(effects, Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => *id);
         effects = bench.send(Event::TimerFired(timer.unwrap()));
     }
     assert_eq!(bench.step(), None, "given up");
@@ -316,10 +302,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
         (Some(Step::Armed), None)
     );
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
-    let calls = |effects: &[Effect]| {
-        let call = |effect: &&Effect| matches!(effect, Effect::Call(_));
-        effects.iter().filter(call).count()
-    };
+    let calls = |effects: &[Effect]| all!(effects, Effect::Call(_) => ()).len();
     assert_eq!(calls(&effects), 1, "a person is called");
     bench.press(KeyCode::Char('x'));
     bench.turn_ended(OLD);
@@ -359,9 +342,8 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
 
 fn assert_reaches_pane(bench: &mut Bench, code: KeyCode) {
     let effects = bench.press(code);
-    let forwarded = effects.iter().any(
-        |one| matches!(one, Effect::Forward(HostInput::Key { event, .. }) if event.code == code),
-    );
+    let forwarded =
+        has!(effects, Effect::Forward(HostInput::Key { event, .. }) if event.code == code);
     assert!(forwarded, "{code:?}");
 }
 
@@ -521,10 +503,7 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
         bench.used(155_000);
         bench.send(Event::TimerFired(TimerId::Age));
         let effects = bench.git();
-        let timer = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
-            _ => None,
-        });
+        let timer = clock(&effects);
         bench.wait(Duration::from_secs(10));
         if stopped {
             bench.press(KeyCode::F(5));
@@ -651,11 +630,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     });
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     let effects = bench.exited(0);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => Some(start.clone()),
-        _ => None,
-    });
-    let start = start.unwrap();
+    let start = starts(&effects).remove(0);
     assert_eq!(
         (start.session, start.resume, start.prompt),
         (session(OLD), true, None)
@@ -714,10 +689,7 @@ fn a_handoff_that_a_hook_has_refused_behind_ours_brings_the_old_session_back() {
             assert_eq!(bench.step(), None);
             continue;
         }
-        let stop = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
-            _ => None,
-        });
+        let stop = first!(effects, Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => *id);
         bench.send(Event::TimerFired(stop.expect("it is stopped")));
         let start = starts(&bench.exited(0)).pop().expect("the old session");
         assert_eq!((start.session, start.resume), (session(OLD), true));
@@ -842,11 +814,8 @@ fn announced(used: u64) -> (Bench, Vec<Effect>) {
     (bench, effects)
 }
 
-fn clock(effects: &[Effect]) -> Option<TimerId> {
-    effects.iter().rev().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => Some(*id),
-        _ => None,
-    })
+pub(super) fn clock(effects: &[Effect]) -> Option<TimerId> {
+    all!(effects, Effect::SetTimer(id @ TimerId::AutoDelay(_), _) => *id).pop()
 }
 
 /// The second is over: the clock hears of it as long as it runs.
@@ -858,8 +827,7 @@ fn second_passes(bench: &mut Bench, timer: TimerId) -> Vec<Effect> {
 #[test]
 fn the_countdown_is_shown_by_the_second_and_reading_does_not_end_it() {
     let (mut bench, effects) = announced(155_000);
-    let calls = effects.iter().filter(|one| matches!(one, Effect::Call(_)));
-    assert_eq!(calls.count(), 1);
+    assert_eq!(all!(effects, Effect::Call(_) => ()).len(), 1);
     let timer = clock(&effects).expect("the clock runs");
     assert_eq!(bench.model.view.overlay, None);
     for left in (1..=9).rev() {
@@ -885,7 +853,7 @@ fn typing_restarts_the_countdown_and_a_turn_makes_it_wait() {
     let timer = clock(&effects).expect("the clock runs");
     bench.wait(Duration::from_secs(9));
     let effects = bench.press(KeyCode::Char('x'));
-    assert!(effects.iter().any(|one| matches!(one, Effect::Forward(_))));
+    assert!(has!(effects, Effect::Forward(_)));
     assert_eq!(
         banner(&bench.model),
         Some(Banner::Waits(vec![Block::Typing])),
@@ -1338,10 +1306,7 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
     let step = Step::Preparing;
     let journaled = Event::Store(StoreEvent::Journaled { reboot, step });
     let effects = update(&mut bench.model, at, journaled);
-    let asked = effects.iter().find_map(|effect| match effect {
-        Effect::Prepare(one) => one.hook.clone(),
-        _ => None,
-    });
+    let asked = first!(effects, Effect::Prepare(one) => one.hook.clone()).flatten();
     let asked = asked.expect("the hook is run");
     assert_eq!(
         (asked.hook, asked.iteration.get(), asked.result),
@@ -1379,20 +1344,12 @@ fn the_command_after_a_reboot_gets_its_outcome() {
     let mut config = Config::default();
     config.hooks.post_reboot = Some("true".to_owned());
     let reported = |effects: &[Effect]| {
-        let reported = effects.iter().find_map(|effect| match effect {
-            Effect::RunPostReboot(result) => {
-                let state = &serde_json::to_value(result).unwrap()["preserved_state"];
-                assert_eq!(state["decisions"][0]["description"], "sqlite", "{state}");
-                assert_eq!(state["known_issues"][0]["files"][0], "src/a.rs");
-                assert_eq!(
-                    state["test_state"]["passing"],
-                    serde_json::json!(["a::b", "größe"])
-                );
-                Some((result.result, result.verified))
-            }
-            _ => None,
-        });
-        reported.map(|(result, verified)| (result.unwrap(), verified.unwrap()))
+        let result = first!(effects, Effect::RunPostReboot(result) => result)?;
+        let state = &serde_json::to_value(result).unwrap()["preserved_state"];
+        assert_eq!(state["decisions"][0]["description"], "sqlite", "{state}");
+        assert_eq!(state["known_issues"][0]["files"][0], "src/a.rs");
+        assert_eq!(state["test_state"]["passing"], json!(["a::b", "größe"]));
+        Some((result.result.unwrap(), result.verified.unwrap()))
     };
     let with_state = |config: Config| {
         let mut bench = Bench::with(config);
