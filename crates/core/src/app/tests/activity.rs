@@ -97,8 +97,8 @@ fn the_hook_of_a_call_that_comes_behind_the_end_of_its_turn_opens_none_for_long(
     bench.ready();
     assert_eq!(bench.state(), AgentState::Idle);
     let effects = bench.tool_ends("Bash", "t1");
-    let looks = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::Calm(_), _));
-    assert!(effects.iter().any(looks), "{effects:?}");
+    let looks = has!(effects, Effect::SetTimer(TimerId::Calm(_), _));
+    assert!(looks, "{effects:?}");
     bench.stands();
     assert_eq!(bench.state(), AgentState::Idle);
 }

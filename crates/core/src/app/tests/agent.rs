@@ -244,11 +244,7 @@ fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     let effects = bench.send(title("✳ work"));
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
-    assert!(
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::SetTimer(id, _) if *id == calm))
-    );
+    assert!(has!(effects, Effect::SetTimer(id, _) if *id == calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Idle);
@@ -366,11 +362,7 @@ fn an_agent_that_ends_by_itself_can_be_resumed() {
         Some(EndReason::Natural)
     );
     let effects = bench.press(KeyCode::Enter);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => Some(start.clone()),
-        _ => None,
-    });
-    let start = start.unwrap();
+    let start = starts(&effects).remove(0);
     assert_eq!((start.session, start.resume), (session(OLD), true));
     assert!(
         bench.journaled.is_empty(),

@@ -140,35 +140,19 @@ fn keep_timers(now: Duration, effects: &[Effect], timers: &mut Vec<(TimerId, Dur
 }
 
 fn pastes(effects: &[Effect]) -> Vec<String> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Paste(pieces) => Some(pieces.concat()),
-            _ => None,
-        })
-        .collect()
+    all!(effects, Effect::Paste(pieces) => pieces.concat())
 }
 
 fn enters(effects: &[Effect]) -> usize {
-    let is_enter = |effect: &&Effect| matches!(effect, Effect::Type(keys) if keys == claude::ENTER || keys == b"\r");
-    effects.iter().filter(is_enter).count()
+    all!(effects, Effect::Type(keys) if keys == claude::ENTER || keys == b"\r" => ()).len()
 }
 
 fn run_events(effects: &[Effect]) -> Vec<&RunEvent> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::LogRun(event) => Some(&**event),
-            _ => None,
-        })
-        .collect()
+    all!(effects, Effect::LogRun(event) => &**event)
 }
 
 fn calls(effects: &[Effect]) -> usize {
-    effects
-        .iter()
-        .filter(|effect| matches!(effect, Effect::Call(_)))
-        .count()
+    all!(effects, Effect::Call(_) => ()).len()
 }
 
 /// A turn ends with these words, its figure comes, and a second passes.
@@ -262,8 +246,8 @@ fn a_turn_whose_hook_is_lost_ends_as_the_transcript_shows() {
     assert_eq!(bench.model.session.agent.turns, 1);
     // A hook that comes late tells nothing new.
     let (mut bench, effects) = ended_without_hook("one", Closing::Answered);
-    let is_failure = |event: &&RunEvent| matches!(event, RunEvent::TurnFailed { .. });
-    assert!(!run_events(&effects).iter().any(is_failure), "{effects:#?}");
+    let is_failure = has!(run_events(&effects), RunEvent::TurnFailed { .. });
+    assert!(!is_failure, "{effects:#?}");
     bench.said(OLD, "one");
     let turns = bench.model.autopilot.as_ref().unwrap().pilot.turns;
     assert_eq!((turns, bench.model.session.agent.turns), (1, 1));
@@ -522,11 +506,7 @@ fn a_dialog_in_a_headless_run_trips_after_a_while() {
     assert!(bench.model.outside.quitting().is_none());
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
     assert!(bench.model.outside.quitting().is_some());
-    assert!(
-        run_events(&effects)
-            .iter()
-            .any(|event| matches!(event, RunEvent::Tripped { breaker, .. } if breaker == "dialog"))
-    );
+    assert!(has!(run_events(&effects), RunEvent::Tripped { breaker, .. } if breaker == "dialog"));
 }
 
 #[test]
@@ -689,11 +669,8 @@ fn a_full_window_reboots_at_once_where_no_person_watches() {
     let effects = bench.git();
     assert_eq!(signals(&effects), [StopSignal::Exit], "no countdown");
     let effects = bench.exited(0);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => start.prompt.clone(),
-        _ => None,
-    });
-    let handoff = start.expect("the next session has the handoff");
+    let start = starts(&effects).pop().expect("the next session");
+    let handoff = start.prompt.expect("the handoff");
     assert!(handoff.contains("build a boat"), "{handoff}");
     assert!(handoff.contains("\n\nALL DONE"), "{handoff}");
     let first = &bench.model.lineage.iterations()[0];
@@ -954,9 +931,8 @@ fn an_agent_that_shows_no_life_could_not_run() {
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(Duration::from_secs(30), &mut timers);
     assert_eq!(bench.model.outside.quitting(), None);
-    let needed = |event: &&RunEvent| matches!(event, RunEvent::PersonNeeded { why } if why.contains("a dialog at its start"));
     assert!(
-        run_events(&effects).iter().any(needed),
+        has!(run_events(&effects), RunEvent::PersonNeeded { why } if why.contains("a dialog at its start")),
         "an unattended run reports what it waits for: {effects:?}"
     );
     bench.pass(Duration::from_secs(61), &mut timers);
@@ -999,11 +975,7 @@ fn a_dead_agent_is_resumed_with_the_task() {
     keep_timers(bench.since_start, &effects, &mut timers);
     assert_eq!(bench.model.view.overlay, None, "the run sees to it");
     let effects = bench.pass(Duration::from_secs(2), &mut timers);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => Some(start),
-        _ => None,
-    });
-    let start = start.expect("it is started again");
+    let start = starts(&effects).pop().expect("it is started again");
     assert!(start.resume && start.session == session(OLD));
     assert!(start.prompt.as_ref().unwrap().contains("build a boat"));
     // On a busy machine the transcript shows the prompt that it was given, and the answer, before the hook does.
@@ -1060,11 +1032,10 @@ fn a_run_that_goes_on_behind_a_cap_starts_no_agent() {
         autopilot::begin(&mut bench.model, plan(), false, None, worked);
         bench.model.take_effects()
     };
-    let quits = |effect: &Effect| matches!(effect, Effect::Quit(3));
     let effects = begun(Duration::from_secs(59));
     assert_eq!(starts(&effects).len(), 1, "{effects:?}");
     let effects = begun(Duration::from_hours(1));
-    assert!(effects.iter().any(quits), "{effects:?}");
+    assert!(has!(effects, Effect::Quit(3)), "{effects:?}");
     assert!(starts(&effects).is_empty(), "{effects:?}");
 }
 

@@ -68,14 +68,7 @@ fn turn(runs: bool, reason: TurnEnd) -> Said {
 
 /// The order to look for a dialog, if it was given.
 fn probes(effects: &[Effect]) -> Option<pitstop_agent::bridge::OrderId> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::OrderBridge {
-            id,
-            order: BridgeOrder::Probe,
-            ..
-        } => Some(*id),
-        _ => None,
-    })
+    first!(effects, Effect::OrderBridge { id, order: BridgeOrder::Probe, .. } => *id)
 }
 
 #[test]

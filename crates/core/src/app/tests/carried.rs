@@ -33,18 +33,11 @@ impl Bench {
 }
 
 fn kept(effects: &[Effect]) -> Option<(SessionId, Carried)> {
-    effects.iter().rev().find_map(|effect| match effect {
-        Effect::KeepCarried(session, carried) => Some((*session, (**carried).clone())),
-        _ => None,
-    })
+    all!(effects, Effect::KeepCarried(session, carried) => (*session, (**carried).clone())).pop()
 }
 
 fn drafts(effects: &[Effect]) -> Vec<Option<&str>> {
-    let kept = effects.iter().filter_map(|effect| match effect {
-        Effect::KeepDraft(text) => Some(text.as_deref()),
-        _ => None,
-    });
-    kept.collect()
+    all!(effects, Effect::KeepDraft(text) => text.as_deref())
 }
 
 /// The same project in a process that comes later, and resumes this session.
@@ -335,11 +328,8 @@ fn nothing_is_kept_over_what_a_store_has_not_told_yet() {
 #[test]
 fn an_edit_of_the_handoff_is_on_disk_before_the_reboot_goes_on_and_outlives_it() {
     let edits = |effects: &[Effect]| {
-        let edited = |effect: &Effect| match effect {
-            Effect::KeepCarried(_, carried) => carried.edited.clone(),
-            _ => None,
-        };
-        effects.iter().filter_map(edited).collect::<Vec<_>>()
+        let edited = all!(effects, Effect::KeepCarried(_, carried) => carried.edited.clone());
+        edited.into_iter().flatten().collect::<Vec<_>>()
     };
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");

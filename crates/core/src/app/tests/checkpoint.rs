@@ -17,20 +17,10 @@ use pitstop_transcript::todo::Status;
 
 use super::*;
 
-fn saved(effects: &[Effect]) -> Vec<&Checkpoint> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::SaveCheckpoint(checkpoint) => Some(&**checkpoint),
-            _ => None,
-        })
-        .collect()
-}
-
 #[test]
 fn everything_is_saved_once_at_each_line_from_warn_on() {
     let mut bench = Bench::new();
-    assert_eq!(saved(&bench.used(100_000)), Vec::<&Checkpoint>::new());
+    assert_eq!(saved(&bench.used(100_000)), []);
     let effects = bench.used(127_000);
     let tags: Vec<_> = saved(&effects).iter().map(|one| one.tags.clone()).collect();
     assert_eq!(tags, [["auto-save", "tokens-127000"]]);
@@ -45,7 +35,7 @@ fn everything_is_saved_every_so_many_turns() {
     let mut turns = Vec::new();
     for turn in 1..=11 {
         bench.prompted(OLD, "work");
-        if let [one] = saved(&bench.turn_ended(OLD))[..] {
+        if let [one] = &saved(&bench.turn_ended(OLD))[..] {
             assert_eq!(one.tags, ["auto-save".to_owned(), format!("turn-{turn}")]);
             turns.push(turn);
         }
@@ -64,7 +54,7 @@ fn a_reboot_saves_what_it_sends() {
     bench.git();
     let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
-    let [one] = saved(&effects)[..] else {
+    let [one] = &saved(&effects)[..] else {
         panic!("{effects:?}");
     };
     assert_eq!(
@@ -81,11 +71,7 @@ fn an_ordered_checkpoint_is_answered_once_it_is_kept_and_has_the_words_of_the_or
             call: CallId(number),
             control: Control::Save(body),
         });
-        assert!(
-            !effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Answer(..)))
-        );
+        assert!(!has!(effects, Effect::Answer(..)));
         saved(&effects)[0].clone()
     };
     let plain = order(1, CheckpointBody::EMPTY);
@@ -167,11 +153,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
     crate::app::restore::begin(&mut bench.model, &checkpoint, &GitState::NoRepository);
     let effects = bench.model.take_effects();
     let effects = bench.settle(effects);
-    let start = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => Some(start.clone()),
-        _ => None,
-    });
-    let start = start.expect("the agent is started");
+    let start = starts(&effects).pop().expect("the agent is started");
     let prompt = start.prompt.expect("with the handoff");
     assert!(!start.resume);
     let body = |text: &str| text.split_once('\n').unwrap().1.to_owned();
@@ -458,7 +440,7 @@ fn a_cleared_state_is_saved_first_and_an_undo_brings_it_back() {
             bench.send(Event::ControlAsked { call, control })
         };
         let effects = order(&mut bench, Control::ClearState);
-        let [kept] = saved(&effects)[..] else {
+        let [kept] = &saved(&effects)[..] else {
             panic!("{effects:?}")
         };
         assert_eq!(kept.tags, ["manual", "clear-state"]);
@@ -552,7 +534,7 @@ fn a_task_that_a_person_has_named_is_the_objective_and_the_first_request_stays_t
                 ..CheckpointBody::default()
             }),
         });
-        let mut later = restored(saved(&effects)[0], "");
+        let mut later = restored(&saved(&effects)[0], "");
         for _ in 0..2 {
             let objective = later.model.draft.preserved.current_objective.clone();
             assert_eq!(objective.expect("one").text, task.unwrap_or(asked));

@@ -1,7 +1,7 @@
 //! Where the client itself acts, and what keeps below it.
 
 use super::*;
-use crate::{guard::Threshold, lineage::checkpoint::Checkpoint};
+use crate::guard::Threshold;
 use pitstop_agent::{
     bridge::{self, Category, CategoryKind, Fact, Said},
     claude::limits::{CompactionSettings, Words},
@@ -46,14 +46,6 @@ fn compact_line(bench: &Bench) -> u64 {
 fn limit(bench: &Bench) -> Option<(u64, String)> {
     let limit = bench.model.session.client.limit()?;
     Some((limit.at.0, limit.origin.to_string()))
-}
-
-fn saved(effects: &[Effect]) -> Vec<Checkpoint> {
-    let kept = effects.iter().filter_map(|effect| match effect {
-        Effect::SaveCheckpoint(checkpoint) => Some((**checkpoint).clone()),
-        _ => None,
-    });
-    kept.collect()
 }
 
 fn compacting(automatic: bool) -> Event {
@@ -121,11 +113,7 @@ fn what_the_client_says_on_its_screen_is_believed_where_it_is_lower() {
     let mut bench = Bench::new();
     let effects = bench.send(figure(150_000, MILLION));
     let set = limit(&bench);
-    let looks = |effects: &[Effect]| {
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::SetTimer(TimerId::ClientWords, _)))
-    };
+    let looks = |effects: &[Effect]| has!(effects, Effect::SetTimer(TimerId::ClientWords, _));
     assert!(looks(&effects));
     for again in [true, true, false] {
         let effects = bench.send(Event::TimerFired(TimerId::ClientWords));

@@ -131,20 +131,11 @@ fn enter_sends_a_held_prompt_and_escape_puts_it_back() {
             panic!("expected one decision, found {decided:?}");
         };
         assert_eq!(matches!(decision, Decision::Skip { .. }), goes_back);
-        assert!(
-            !effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Forward(_)))
-        );
+        assert!(!has!(effects, Effect::Forward(_)));
         assert_eq!(bench.model.reboot.attempt.is_some(), key == KeyCode::F(5));
         // The key is the agent's again.
         let effects = bench.press(KeyCode::Char('x'));
-        assert_eq!(
-            effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Forward(_))),
-            key != KeyCode::F(5)
-        );
+        assert_eq!(has!(effects, Effect::Forward(_)), key != KeyCode::F(5));
     }
 }
 

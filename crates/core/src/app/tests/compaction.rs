@@ -158,11 +158,10 @@ fn everything_is_saved_before_a_compaction_that_is_not_held_back() {
         let mut bench = Bench::new();
         bench.used(100_000);
         let effects = bench.send(compacting(automatic));
-        let saves = effects.iter().filter_map(|effect| match effect {
-            Effect::SaveCheckpoint(checkpoint) => Some(checkpoint.tags.clone()),
-            _ => None,
-        });
-        let tags: Vec<_> = saves.flatten().collect();
+        let tags: Vec<_> = saved(&effects)
+            .into_iter()
+            .flat_map(|one| one.tags)
+            .collect();
         assert!(
             tags.iter().any(|tag| tag == "before-compaction"),
             "{tags:?}"
@@ -173,9 +172,6 @@ fn everything_is_saved_before_a_compaction_that_is_not_held_back() {
     let mut bench = Bench::with(config);
     bench.used(100_000);
     let effects = bench.send(compacting(true));
-    let is_save = |effect: &Effect| matches!(effect, Effect::SaveCheckpoint(_));
-    assert!(
-        !effects.iter().any(is_save),
-        "it asks again before each call"
-    );
+    let is_saved = has!(effects, Effect::SaveCheckpoint(_));
+    assert!(!is_saved, "it asks again before each call");
 }

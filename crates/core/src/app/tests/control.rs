@@ -73,10 +73,7 @@ fn an_agent_that_nothing_ends_does_not_keep_a_person_here() {
     let mut effects = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     for signal in [StopSignal::Hangup, StopSignal::Terminate, StopSignal::Kill] {
         assert_eq!(signals(&effects), [signal]);
-        let timer = effects.iter().find_map(|effect| match effect {
-            Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => Some(*id),
-            _ => None,
-        });
+        let timer = first!(effects, Effect::SetTimer(id @ TimerId::StopTimeout(_), _) => *id);
         effects = bench.send(Event::TimerFired(timer.expect("a deadline")));
     }
     assert!(effects.contains(&Effect::Quit(130)), "{effects:?}");
@@ -271,10 +268,7 @@ fn an_effect_that_failed_is_shown_listed_published_and_taken_down_as_any_error()
         data: serde_json::json!({"text": what, "bad": true}),
     };
     assert_eq!(before.events(&bench.model, &effects), [published]);
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(TimerId::Notice, time) => Some(*time),
-        _ => None,
-    });
+    let timer = first!(effects, Effect::SetTimer(TimerId::Notice, time) => *time);
     let time = timer.expect("a timer takes it down");
     assert!(time >= NOTICE_TIME);
     bench.wait(time);

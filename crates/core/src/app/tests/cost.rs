@@ -39,18 +39,15 @@ fn what_a_turn_costs_is_recorded_while_it_is_at_work() {
     let mut line = status_line(OLD);
     line.cost_usd = Some(3.5);
     let effects = bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
-    let timer = |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::KeepCarried, _));
-    assert!(effects.iter().any(timer), "{effects:?}");
+    let timer = has!(effects, Effect::SetTimer(TimerId::KeepCarried, _));
+    assert!(timer, "{effects:?}");
     let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
-    let saved = effects.iter().find_map(|effect| match effect {
-        Effect::SaveIteration(iteration, _) => iteration.cost_usd,
-        _ => None,
-    });
-    assert_eq!(saved, Some(3.5));
+    let saved =
+        first!(effects, Effect::SaveIteration(one, _) if one.cost_usd.is_some() => one.cost_usd);
+    assert_eq!(saved, Some(Some(3.5)));
     // And once.
     let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
-    let keeps = |effect: &Effect| matches!(effect, Effect::SaveIteration(..));
-    assert!(!effects.iter().any(keeps), "{effects:?}");
+    assert!(!has!(effects, Effect::SaveIteration(..)), "{effects:?}");
 }
 
 fn cents(bench: &Bench) -> Option<(f64, Option<f64>)> {

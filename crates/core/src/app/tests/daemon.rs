@@ -33,22 +33,15 @@ fn ended(bench: &mut Bench, left: Option<&str>) -> Vec<Effect> {
 
 /// What is to be ended in the daemon.
 fn to_end(effects: &[Effect]) -> Option<Vec<SessionId>> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::EndMoved { sessions, .. } => Some(sessions.clone()),
-        _ => None,
-    })
+    first!(effects, Effect::EndMoved { sessions, .. } => sessions.clone())
 }
 
 fn starts(effects: &[Effect]) -> bool {
-    effects
-        .iter()
-        .any(|effect| matches!(effect, Effect::Start(_)))
+    has!(effects, Effect::Start(_))
 }
 
 fn quits(effects: &[Effect]) -> bool {
-    effects
-        .iter()
-        .any(|effect| matches!(effect, Effect::Quit(_)))
+    has!(effects, Effect::Quit(_))
 }
 
 #[test]
@@ -106,10 +99,7 @@ fn an_answer_that_does_not_come_holds_nothing_up() {
     forked(&mut bench);
     bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
     let effects = bench.exited(0);
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::MovedEnd(_), _) => Some(*id),
-        _ => None,
-    });
+    let timer = first!(effects, Effect::SetTimer(id @ TimerId::MovedEnd(_), _) => *id);
     let effects = bench.send(Event::TimerFired(timer.expect("a deadline")));
     assert!(quits(&effects), "{effects:?}");
     let late = ended(&mut bench, None);
@@ -151,11 +141,8 @@ fn a_crash_of_the_pane_ends_it_so_that_it_can_be_resumed() {
 
 #[test]
 fn a_fork_that_no_start_names_is_looked_for_after_the_agent_view() {
-    let asks = |effects: &[Effect]| {
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::FindMoved { from } if *from == [session(OLD)]))
-    };
+    let asks =
+        |effects: &[Effect]| has!(effects, Effect::FindMoved { from } if *from == [session(OLD)]);
     let mut bench = Bench::new();
     assert!(!asks(&spoke(&mut bench, MOVED)), "no agent view was seen");
     let effects = title(&mut bench, "1 awaiting input · claude agents");
@@ -221,11 +208,7 @@ fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() 
     let call = list("t1", &[("a", pitstop_transcript::todo::Status::Pending)]);
     bench.model.draft.todo.hooked(&call);
     bench.model.draft.commands = vec!["cargo test".to_owned()];
-    let follows = |effects: &[Effect]| {
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::FollowTranscript { .. }))
-    };
+    let follows = |effects: &[Effect]| has!(effects, Effect::FollowTranscript { .. });
     assert!(!follows(&forked(&mut bench)), "there is none yet");
     assert_eq!(bench.model.draft.commands, ["cargo test"]);
     assert!(bench.model.draft.todo.is_kept());
