@@ -6,7 +6,6 @@ use super::*;
 use crate::{
     api::wire::CheckpointBody,
     app::event::{HandoffFiles, TranscriptFacts},
-    lineage::checkpoint::Checkpoint,
 };
 use pitstop_agent::{Failure, ToolCall, ToolOutput};
 use pitstop_handoff::{
@@ -71,21 +70,8 @@ fn repository(head: &str, modified: &[&str]) -> ReadEvent {
     })))
 }
 
-fn checkpoints(effects: &[Effect]) -> Vec<&Checkpoint> {
-    effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::SaveCheckpoint(checkpoint) => Some(checkpoint.as_ref()),
-            _ => None,
-        })
-        .collect()
-}
-
 fn notes_written(effects: &[Effect]) -> Option<&str> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::WriteScratchpad { text, .. } => Some(text.as_str()),
-        _ => None,
-    })
+    first!(effects, Effect::WriteScratchpad { text, .. } => text.as_str())
 }
 
 #[test]
@@ -282,7 +268,7 @@ fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
     let mut tags = Vec::new();
     for turn in 1..=10 {
         let effects = bench.turn_ended(OLD);
-        for checkpoint in checkpoints(&effects) {
+        for checkpoint in saved(&effects) {
             assert_eq!(checkpoint.next_steps, ["next"]);
             tags.push((turn, checkpoint.tags.clone(), checkpoint.id));
         }
@@ -293,11 +279,11 @@ fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
     assert_eq!(tags[0].2, tags[1].2, "the later one takes the place");
     bench.wait(Duration::from_secs(1));
     let warn = bench.used(130_000);
-    assert_eq!(checkpoints(&warn)[0].tags, ["auto-save", "tokens-130000"]);
+    assert_eq!(saved(&warn)[0].tags, ["auto-save", "tokens-130000"]);
     let call = CallId(1);
     let control = Control::Save(CheckpointBody::EMPTY);
     let by_hand = bench.send(Event::ControlAsked { call, control });
-    assert_ne!(checkpoints(&by_hand)[0].id, tags[0].2, "this one is kept");
+    assert_ne!(saved(&by_hand)[0].id, tags[0].2, "this one is kept");
 }
 
 #[test]
@@ -306,7 +292,7 @@ fn with_no_interval_nothing_is_saved_by_turns() {
     config.context.checkpoint_interval = None;
     let mut bench = Bench::with(config);
     for _ in 0..12 {
-        assert!(checkpoints(&bench.turn_ended(OLD)).is_empty());
+        assert!(saved(&bench.turn_ended(OLD)).is_empty());
     }
 }
 
@@ -335,11 +321,7 @@ fn without_generate_handoff_a_message_of_the_human_s_own_is_sent() {
     bench.edit_handoff("", "\n\ngo on with the store");
     bench.press(KeyCode::Enter);
     let effects = bench.exited(0);
-    let prompt = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => start.prompt.clone(),
-        _ => None,
-    });
-    let prompt = prompt.expect("a prompt");
+    let prompt = starts(&effects).remove(0).prompt.expect("a prompt");
     assert!(prompt.starts_with("pitstop handoff") && prompt.ends_with("go on with the store"));
 }
 

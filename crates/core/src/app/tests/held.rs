@@ -83,9 +83,8 @@ impl Bench {
 fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
     let (mut bench, effects) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
     assert_eq!(decisions(&effects), []);
-    let called =
-        |effect: &Effect| matches!(effect, Effect::Call(need) if need.what.contains("compact"));
-    assert!(effects.iter().any(called), "{effects:?}");
+    let called = has!(effects, Effect::Call(need) if need.what.contains("compact"));
+    assert!(called, "{effects:?}");
     assert!(matches!(banner(&bench.model), Some(Banner::Holds(_))));
     assert_eq!(
         decisions(&bench.compacts(1, Trigger::Auto)),
@@ -366,10 +365,7 @@ fn one_that_is_stopped_in_the_client_has_changed_nothing() {
         if by_turn {
             bench.bridge_says(OLD, stopped.clone());
         } else {
-            let timer = effects.iter().find_map(|effect| match effect {
-                Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
-                _ => None,
-            });
+            let timer = first!(effects, Effect::SetTimer(id @ TimerId::Verify(_), _) => *id);
             bench.wait(Duration::from_secs(20));
             bench.send(Event::TimerFired(timer.expect("its sign has its time")));
         }

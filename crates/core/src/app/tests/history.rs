@@ -31,10 +31,7 @@ fn sessions(bench: &Bench) -> Vec<SessionId> {
 }
 
 fn looked_for(effects: &[Effect]) -> Option<(RunId, IterationId)> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::ReadPast(run, iteration) => Some((run.clone(), *iteration)),
-        _ => None,
-    })
+    first!(effects, Effect::ReadPast(run, iteration) => (run.clone(), *iteration))
 }
 
 #[test]
@@ -134,11 +131,7 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
 
 fn copied(bench: &mut Bench) -> String {
     let effects = bench.press(KeyCode::Char('y'));
-    let text = effects.into_iter().find_map(|effect| match effect {
-        Effect::Copy(text) => Some(text),
-        _ => None,
-    });
-    text.expect("something is copied")
+    first!(effects, Effect::Copy(text) => text.clone()).expect("something is copied")
 }
 
 fn typed(bench: &mut Bench, text: &str) {
@@ -284,11 +277,7 @@ fn the_figures_of_each_turn_are_kept() {
     line.cost_usd = Some(0.5);
     bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
     let effects = bench.prompted(OLD, "more");
-    let kept = effects.iter().find_map(|effect| match effect {
-        Effect::KeepTurn(turn) => Some(*turn),
-        _ => None,
-    });
-    let kept = kept.expect("the turn before is complete");
+    let kept = first!(effects, Effect::KeepTurn(turn) => *turn).expect("the turn before");
     assert_eq!((kept.used, kept.cost_usd), (Tokens(40_000), Some(0.5)));
 }
 
@@ -434,11 +423,7 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
 
 /// The sessions whose transcripts these effects read.
 fn transcripts(effects: &[Effect]) -> Vec<(SessionId, u64)> {
-    let read = |effect: &Effect| match effect {
-        Effect::ReadTranscript(session, iteration) => Some((*session, iteration.get())),
-        _ => None,
-    };
-    effects.iter().filter_map(read).collect()
+    all!(effects, Effect::ReadTranscript(session, iteration) => (*session, iteration.get()))
 }
 
 #[test]
@@ -468,11 +453,7 @@ fn a_transcript_is_read_where_the_pane_keeps_nothing_and_from_the_history() {
     assert_eq!(what(&bench), Some(None));
     bench.press(KeyCode::Esc);
     let effects = bench.send(read(2, Ok(())));
-    assert!(
-        effects
-            .iter()
-            .any(|one| matches!(one, Effect::ShowTranscript(_)))
-    );
+    assert!(has!(effects, Effect::ShowTranscript(_)));
     assert_eq!(what(&bench), Some(IterationId::new(2)));
     // The session before, no session behind the last, and the same one again.
     assert_eq!(transcripts(&bench.press(KeyCode::Char('['))), [(old, 1)]);

@@ -391,18 +391,12 @@ fn a_session_whose_beginning_no_hook_reports_is_followed_by_the_clients_own_reco
             let known = bench.model.session.id;
             let effects = bench.send(named(pane, 77, source.clone()));
             assert_eq!(bench.model.session.id, session(77));
-            let followed = effects.iter().find_map(|effect| match effect {
-                Effect::FollowTranscript { session, path } => Some((*session, path.as_str())),
-                _ => None,
-            });
+            let followed =
+                first!(effects, Effect::FollowTranscript { session, path } => (*session, &**path));
             assert_eq!(followed, Some((session(77), "/c/77.jsonl")), "{known:?}");
             // It is known by now; its hook comes late.
             let effects = bench.send(named(pane, 77, source.clone()));
-            assert!(
-                !effects
-                    .iter()
-                    .any(|one| matches!(one, Effect::FollowTranscript { .. }))
-            );
+            assert!(!has!(effects, Effect::FollowTranscript { .. }));
             bench.prompted(77, "go on");
             assert_eq!(bench.state(), AgentState::Busy);
         }

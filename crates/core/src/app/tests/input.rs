@@ -14,22 +14,11 @@ fn keys_in_a_panel_never_reach_the_child() {
         KeyCode::Enter,
     ] {
         let effects = bench.press(code);
-        assert!(
-            !effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Forward(_))),
-            "{code:?}"
-        );
+        assert!(!has!(effects, Effect::Forward(_)), "{code:?}");
     }
     let effects = bench.press(KeyCode::Esc);
-    let written = effects.iter().find_map(|effect| match effect {
-        Effect::WriteScratchpad { base, text } => Some((base.clone(), text.clone())),
-        _ => None,
-    });
-    assert_eq!(
-        written,
-        Some(("- [ ] next".to_owned(), "z\n- [ ] next".to_owned()))
-    );
+    let written = first!(effects, Effect::WriteScratchpad { base, text } => (&**base, &**text));
+    assert_eq!(written, Some(("- [ ] next", "z\n- [ ] next")));
 }
 
 /// A run at night would else wait in front of a full window for an editor that no one sees.
@@ -42,11 +31,7 @@ fn what_a_person_leaves_open_is_kept_and_holds_no_reboot_once_the_last_terminal_
     bench.press(KeyCode::Char('e'));
     bench.press(KeyCode::Char('X'));
     bench.press(KeyCode::F(1));
-    let announced = |effects: &[Effect]| {
-        let is_clock =
-            |effect: &Effect| matches!(effect, Effect::SetTimer(TimerId::AutoDelay(_), _));
-        effects.iter().any(is_clock)
-    };
+    let announced = |effects: &[Effect]| reboot::clock(effects).is_some();
     bench.used(155_000);
     bench.wait(Duration::from_secs(600));
     bench.send(Event::TimerFired(TimerId::Age));
@@ -102,7 +87,7 @@ fn the_handoff_is_pasted_only_into_an_empty_prompt_box() {
         bench.press(KeyCode::F(4));
         bench.prompt_box(prompt_box);
         let effects = bench.press(KeyCode::Char('p'));
-        effects.iter().any(|one| matches!(one, Effect::Paste(_)))
+        has!(effects, Effect::Paste(_))
     };
     assert!(pasted(PromptBox::Empty));
     for other in [PromptBox::Absent, holds("half written")] {
@@ -116,10 +101,7 @@ fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
     bench.press(KeyCode::F(1));
     for code in "/undo!xyz".chars().map(KeyCode::Char) {
         let effects = bench.press(code);
-        assert!(
-            !effects.iter().any(|one| matches!(one, Effect::Forward(_))),
-            "{code:?}"
-        );
+        assert!(!has!(effects, Effect::Forward(_)), "{code:?}");
         assert!(
             matches!(bench.model.view.overlay, Some(Overlay::Help { .. })),
             "{code:?}"
@@ -135,7 +117,7 @@ fn a_key_that_help_does_not_know_goes_nowhere_and_leaves_it_open() {
         bench.model.view.overlay = Some(Overlay::Help { scroll: 0 });
         let effects = bench.press(closes);
         assert_eq!(bench.model.view.overlay, None, "{closes:?}");
-        assert!(!effects.iter().any(|one| matches!(one, Effect::Forward(_))));
+        assert!(!has!(effects, Effect::Forward(_)));
     }
 }
 
@@ -169,11 +151,7 @@ fn the_keys_that_can_follow_are_shown_where_the_next_key_does_not_come_at_once()
             raw: vec![17],
         }))
     };
-    let waits = |effects: &[Effect]| {
-        effects
-            .iter()
-            .any(|one| matches!(one, Effect::SetTimer(TimerId::Prefix, _)))
-    };
+    let waits = |effects: &[Effect]| has!(effects, Effect::SetTimer(TimerId::Prefix, _));
     assert!(waits(&bench.send(prefix())));
     // A key that comes before is not delayed, and the time that is over then shows nothing.
     bench.press(KeyCode::Char('z'));
@@ -190,7 +168,7 @@ fn the_keys_that_can_follow_are_shown_where_the_next_key_does_not_come_at_once()
     bench.send(Event::TimerFired(TimerId::Prefix));
     let effects = bench.send(prefix());
     assert!(!bench.model.view.shows_keys);
-    assert!(effects.iter().any(|one| matches!(one, Effect::Forward(_))));
+    assert!(has!(effects, Effect::Forward(_)));
 }
 
 #[test]
@@ -260,10 +238,7 @@ fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
         bench.press(KeyCode::F(5));
         bench.git();
         let effects = bench.press(KeyCode::Char(copy));
-        assert!(
-            effects.iter().any(|one| matches!(one, Effect::Copy(_))),
-            "{copy}"
-        );
+        assert!(has!(effects, Effect::Copy(_)), "{copy}");
         bench.press(KeyCode::Esc);
         // The agent gets the letter, and so do an editor and a search.
         for letter in [zoom, copy] {

@@ -7,15 +7,8 @@ use pitstop_agent::{Failure, PermissionRequest};
 
 /// The calls, and the calls that are taken back.
 fn calls(effects: &[Effect]) -> (Vec<NeedKind>, Vec<NeedKind>) {
-    let called = effects.iter().filter_map(|effect| match effect {
-        Effect::Call(need) => Some(need.kind),
-        _ => None,
-    });
-    let settled = effects.iter().filter_map(|effect| match effect {
-        Effect::Settled(need) => Some(need.kind),
-        _ => None,
-    });
-    (called.collect(), settled.collect())
+    let called = all!(effects, Effect::Call(need) => need.kind);
+    (called, all!(effects, Effect::Settled(need) => need.kind))
 }
 
 fn asks(about: &str) -> Event {
@@ -163,10 +156,7 @@ fn a_usage_limit_calls_when_it_is_reached_and_when_it_is_over() {
     }));
     assert_eq!(calls(&effects), (vec![NeedKind::Limit], vec![]));
     assert_eq!(bench.model.outside.needs()[0].why, "limit reached");
-    let awaited = |effects: &[Effect]| {
-        let mut effects = effects.iter();
-        effects.any(|one| matches!(one, Effect::SetTimer(TimerId::LimitOver, _)))
-    };
+    let awaited = |effects: &[Effect]| has!(effects, Effect::SetTimer(TimerId::LimitOver, _));
     assert!(awaited(&effects), "{effects:?}");
     bench.wait(Duration::from_secs(30));
     let effects = bench.send(Event::TimerFired(TimerId::LimitOver));
@@ -284,11 +274,7 @@ fn asked(call: Option<u64>, request: PermissionRequest) -> (Bench, Vec<Effect>) 
 }
 
 fn answers(effects: &[Effect]) -> Vec<(u64, Reply)> {
-    let answers = effects.iter().filter_map(|effect| match effect {
-        Effect::Answer(CallId(call), reply) => Some((*call, reply.clone())),
-        _ => None,
-    });
-    answers.collect()
+    all!(effects, Effect::Answer(CallId(call), reply) => (*call, reply.clone()))
 }
 
 fn decides(bench: &mut Bench, answer: PermissionAnswer) -> Vec<(u64, Reply)> {

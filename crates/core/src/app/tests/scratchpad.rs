@@ -62,17 +62,11 @@ fn notes(bench: &Bench) -> &str {
 }
 
 fn kept(effects: &[Effect]) -> Vec<pitstop_handoff::scratchpad::versions::Version> {
-    let versions = effects.iter().filter_map(|effect| match effect {
-        Effect::KeepVersion(version) => Some(version.clone()),
-        _ => None,
-    });
-    versions.collect()
+    all!(effects, Effect::KeepVersion(version) => version.clone())
 }
 
 fn writes(effects: &[Effect]) -> bool {
-    effects
-        .iter()
-        .any(|effect| matches!(effect, Effect::WriteScratchpad { .. }))
+    has!(effects, Effect::WriteScratchpad { .. })
 }
 
 #[test]
@@ -487,10 +481,7 @@ fn no_control_character_of_any_author_goes_on_into_the_file() {
     for (number, way) in ways.into_iter().enumerate() {
         let mut bench = Bench::new();
         let effects = way(&mut bench);
-        let written = effects.iter().rev().find_map(|effect| match effect {
-            Effect::WriteScratchpad { text, .. } => Some(text.as_str()),
-            _ => None,
-        });
+        let written = all!(effects, Effect::WriteScratchpad { text, .. } => text.as_str()).pop();
         let written = written.unwrap_or_else(|| panic!("way {number} writes nothing"));
         let raw = |c: char| c.is_control() && !matches!(c, '\t' | '\n');
         assert!(!written.contains(raw), "way {number}: {written:?}");

@@ -29,16 +29,12 @@ fn say(bench: &mut Bench, text: &str) -> Vec<Effect> {
 }
 
 fn timer_of(effects: &[Effect]) -> Option<TimerId> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::Enter(_), _) => Some(*id),
-        _ => None,
-    })
+    first!(effects, Effect::SetTimer(id @ TimerId::Enter(_), _) => *id)
 }
 
 fn enters(effects: &[Effect]) -> usize {
-    assert!(!effects.iter().any(|one| matches!(one, Effect::Paste(_))));
-    let enter = |one: &&Effect| matches!(one, Effect::Type(_));
-    effects.iter().filter(enter).count()
+    assert!(!has!(effects, Effect::Paste(_)));
+    all!(effects, Effect::Type(_) => ()).len()
 }
 
 /// Lets the prompt's timer run out; gives the Enters that this sends, and whether the prompt is looked at again.
@@ -49,10 +45,7 @@ fn look(bench: &mut Bench, timer: TimerId) -> (usize, bool) {
 }
 
 fn pasted(effects: &[Effect]) -> Option<Vec<String>> {
-    effects.iter().find_map(|one| match one {
-        Effect::Paste(pieces) => Some(pieces.clone()),
-        _ => None,
-    })
+    first!(effects, Effect::Paste(pieces) => pieces.clone())
 }
 
 fn notice(bench: &Bench) -> &str {
@@ -60,10 +53,7 @@ fn notice(bench: &Bench) -> &str {
 }
 
 fn refused(effects: &[Effect]) -> Option<&str> {
-    effects.iter().find_map(|one| match one {
-        Effect::Answer(_, Reply::Refused { why }) => Some(why.as_str()),
-        _ => None,
-    })
+    first!(effects, Effect::Answer(_, Reply::Refused { why }) => why.as_str())
 }
 
 #[test]
@@ -161,7 +151,7 @@ fn nothing_is_joined_to_a_draft() {
     bench.prompt_box(holds("half written"));
     let effects = say(&mut bench, "go on");
     assert!(refused(&effects).is_some_and(|why| why.contains("not submitted")));
-    assert!(!effects.iter().any(|one| matches!(one, Effect::Paste(_))));
+    assert!(!has!(effects, Effect::Paste(_)));
     bench.ready();
     assert_eq!(refused(&say(&mut bench, "go on")), None);
     // One at a time.
@@ -247,16 +237,13 @@ fn said_by_bridge(text: &str) -> (Bench, Vec<Effect>, Option<OrderId>) {
     let mut bench = Bench::bridged();
     bench.shows = false;
     let effects = say(&mut bench, text);
-    let order = effects.iter().find_map(|effect| match effect {
-        Effect::OrderBridge {
-            id,
-            order: BridgeOrder::FillDraft { text: given, .. },
-            ..
-        } => {
-            assert_eq!(given.trim_end(), text);
-            Some(*id)
-        }
-        _ => None,
+    let order = first!(effects, Effect::OrderBridge {
+        id,
+        order: BridgeOrder::FillDraft { text: given, .. },
+        ..
+    } => {
+        assert_eq!(given.trim_end(), text);
+        *id
     });
     (bench, effects, order)
 }
@@ -294,8 +281,8 @@ fn order_timer(bench: &mut Bench, id: OrderId) -> Vec<Effect> {
 }
 
 fn types_nothing(effects: &[Effect]) {
-    let typed = |one: &Effect| matches!(one, Effect::Paste(_) | Effect::Type(_));
-    assert!(!effects.iter().any(typed), "{effects:?}");
+    let typed = has!(effects, Effect::Paste(_) | Effect::Type(_));
+    assert!(!typed, "{effects:?}");
 }
 
 #[test]

@@ -18,10 +18,7 @@ fn asking() -> Bench {
 }
 
 fn ordered(effects: &[Effect]) -> Option<(SummaryId, bool)> {
-    effects.iter().find_map(|effect| match effect {
-        Effect::Summarize { id, ask } => Some((*id, *ask)),
-        _ => None,
-    })
+    first!(effects, Effect::Summarize { id, ask } => (*id, *ask))
 }
 
 /// The order that asks a model.
@@ -42,11 +39,7 @@ fn warned(bench: &mut Bench) -> Vec<Effect> {
 
 #[track_caller]
 fn settling(effects: &[Effect]) -> TimerId {
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::Summary(_), _) => Some(*id),
-        _ => None,
-    });
-    timer.expect("a timer")
+    first!(effects, Effect::SetTimer(id @ TimerId::Summary(_), _) => *id).expect("a timer")
 }
 
 /// The transcript has been read; these are the last words in it.
@@ -117,11 +110,7 @@ fn a_model_is_asked_once_at_the_warn_line() {
     assert!(!shown(&bench).contains("## Summary"));
     assert_eq!(made(&bench, 1), fallback("the model has not answered yet"));
     let effects = answered(&mut bench, id, Ok("### User Intent\n\nwise"));
-    assert!(
-        effects
-            .iter()
-            .any(|effect| matches!(effect, Effect::SaveIteration(..)))
-    );
+    assert!(has!(effects, Effect::SaveIteration(..)));
     assert!(shown(&bench).contains("## Summary of the session before\n\n### User Intent\n\nwise"));
     let by_model = SummaryMade {
         source: SummarySource::Model,
@@ -231,10 +220,7 @@ fn an_approval_waits_for_no_model_and_the_record_says_so() {
     assert_eq!(made(&bench, 1), fallback(why));
     answered(&mut bench, id, Ok("late"));
     let effects = bench.exited(0);
-    let prompt = effects.iter().find_map(|effect| match effect {
-        Effect::Start(start) => start.prompt.clone(),
-        _ => None,
-    });
+    let prompt = starts(&effects).remove(0).prompt;
     assert!(!prompt.unwrap().contains("## Summary"));
     let text = format!("Summary generation failed: {why}\n\n{}", plain("plain"));
     assert_eq!(summary(&bench), text);
@@ -263,10 +249,8 @@ fn a_failure_leaves_the_one_without_a_model_and_its_reason() {
         let line = format!("Summary generation failed: {why}");
         assert_eq!(summary(&bench), format!("{line}\n\n{}", plain("plain")));
         assert!(
-            effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Publish(event)
-            if event.kind == ApiEventKind::Summary && event.data["message"] == line))
+            has!(effects, Effect::Publish(event) if event.kind == ApiEventKind::Summary
+                && event.data["message"] == line)
         );
         // Read again for a reboot, it still says so; and so does the file.
         let effects = bench.press(KeyCode::F(5));

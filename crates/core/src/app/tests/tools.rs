@@ -71,9 +71,8 @@ fn a_note_is_a_line_of_the_scratchpad_once_and_stands_in_the_handoff() {
     let mut bench = Bench::new();
     let (said, effects) = bench.calls(note("the staging port is 7000"));
     assert_eq!(said.as_deref(), Ok("kept"));
-    let written = effects.iter().any(
-        |effect| matches!(effect, Effect::WriteScratchpad { text, .. } if text.contains("port is 7000")),
-    );
+    let written =
+        has!(effects, Effect::WriteScratchpad { text, .. } if text.contains("port is 7000"));
     assert!(written, "it goes to the file");
     let (again, effects) = bench.calls(note("The staging  port is 7000."));
     assert_eq!(again.as_deref(), Ok("known already"));
@@ -189,9 +188,7 @@ fn an_agent_that_asks_for_a_reboot_is_shown_and_nothing_begins() {
         let (said, effects) = bench.calls(asks("the plan is done"));
         assert!(said.is_ok_and(|said| said.starts_with("asked: ")));
         assert!(
-            effects
-                .iter()
-                .any(|one| matches!(one, Effect::Call(need) if need.why == "the plan is done")),
+            has!(effects, Effect::Call(need) if need.why == "the plan is done"),
             "{effects:?}"
         );
         let shown = Some(Banner::Wished("the plan is done".to_owned()));

@@ -29,19 +29,11 @@ pub(super) fn good_plan() -> TrimPlan {
 }
 
 pub(super) fn surveys(effects: &[Effect]) -> Vec<u64> {
-    let asked = effects.iter().filter_map(|effect| match effect {
-        Effect::SurveyTrim { ask, .. } => Some(*ask),
-        _ => None,
-    });
-    asked.collect()
+    all!(effects, Effect::SurveyTrim { ask, .. } => *ask)
 }
 
 pub(super) fn copies(effects: &[Effect]) -> Vec<(u64, SessionId, SessionId)> {
-    let ordered = effects.iter().filter_map(|effect| match effect {
-        Effect::TrimTranscript { ask, from, to, .. } => Some((*ask, *from, *to)),
-        _ => None,
-    });
-    ordered.collect()
+    all!(effects, Effect::TrimTranscript { ask, from, to, .. } => (*ask, *from, *to))
 }
 
 pub(super) fn trim_record() -> TrimRecord {
@@ -112,8 +104,8 @@ fn a_trim_copies_the_ended_session_and_resumes_the_copy() {
         first: false,
     };
     assert_eq!(starts(&effects), [start]);
-    let saved = |effect: &Effect| matches!(effect, Effect::SaveHandoff { .. });
-    assert!(!effects.iter().any(saved), "no handoff was given");
+    let saved = has!(effects, Effect::SaveHandoff { .. });
+    assert!(!saved, "no handoff was given");
     bench.spawned(3);
     assert_eq!(bench.step(), Some(Step::Verifying));
     bench.resumed(NEW);
@@ -154,11 +146,7 @@ fn the_way_is_journaled_from_the_approval_on() {
         raw: vec![b'\r'],
     }));
     let effects = update(&mut bench.model, at, key);
-    let entry = effects.iter().find_map(|effect| match effect {
-        Effect::Journal(entry) => Some(entry.clone()),
-        _ => None,
-    });
-    let entry = entry.unwrap();
+    let entry = first!(effects, Effect::Journal(entry) => entry.clone()).unwrap();
     assert_eq!((entry.step, entry.way), (Step::Preparing, Way::Trim));
     assert_eq!(entry.trim, Some(trim_record()));
 }
@@ -225,10 +213,7 @@ fn a_session_that_grows_under_review_is_surveyed_again_with_pauses() {
     assert!(surveys(&bench.grown(2)).is_empty(), "one survey at a time");
     bench.wait(Duration::from_millis(500));
     let effects = bench.planned(first, Ok(good_plan()));
-    let pause = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::Survey(_), pause) => Some((*id, *pause)),
-        _ => None,
-    });
+    let pause = first!(effects, Effect::SetTimer(id @ TimerId::Survey(_), pause) => (*id, *pause));
     let (timer, pause) = pause.unwrap();
     assert_eq!(pause, Duration::from_millis(4500));
     assert!(surveys(&bench.grown(3)).is_empty());
@@ -282,10 +267,7 @@ fn without_hooks_a_calm_title_or_a_growing_copy_proves_a_trim() {
     let ask = bench.trimming();
     bench.copied(ask, Ok(trim_record()));
     let effects = bench.spawned(3);
-    let timer = effects.iter().find_map(|effect| match effect {
-        Effect::SetTimer(id @ TimerId::Verify(_), _) => Some(*id),
-        _ => None,
-    });
+    let timer = first!(effects, Effect::SetTimer(id @ TimerId::Verify(_), _) => *id);
     bench.titled("✳ work");
     bench.send(Event::TimerFired(timer.unwrap()));
     assert_eq!(
