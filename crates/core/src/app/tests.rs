@@ -242,6 +242,11 @@ impl Bench {
         self.since_start += time;
     }
 
+    fn control(&mut self, control: Control) -> Vec<Effect> {
+        let call = CallId(1);
+        self.send(Event::ControlAsked { call, control })
+    }
+
     /// Takes an event and returns what is to be done, but for the journal, which is answered.
     pub(super) fn send(&mut self, event: Event) -> Vec<Effect> {
         let at = self.at();

@@ -480,10 +480,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
         "the person has it"
     );
     let mut timers = Vec::new();
-    let effects = bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Resume,
-    });
+    let effects = bench.control(Control::Resume);
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(10), &mut timers);
     assert!(
@@ -611,12 +608,7 @@ fn a_persons_reboot_in_a_run_is_refused_without_a_second_try() {
 #[test]
 fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
     let mut bench = run(plan());
-    let say = |bench: &mut Bench, text: &str| {
-        bench.send(Event::ControlAsked {
-            call: CallId(1),
-            control: Control::Say(text.to_owned()),
-        })
-    };
+    let say = |bench: &mut Bench, text: &str| bench.control(Control::Say(text.to_owned()));
     let effects = say(&mut bench, "mind the gap");
     assert!(ordered(&effects).contains("next safe moment"));
     assert!(pastes(&effects).is_empty(), "a turn runs");
@@ -624,10 +616,7 @@ fn what_is_said_by_a_script_is_typed_at_the_next_safe_moment() {
     assert_eq!(pastes(&effects), ["mind the gap"]);
     bench.prompted(OLD, "mind the gap");
     // Though it is paused, a person's word is typed.
-    bench.send(Event::ControlAsked {
-        call: CallId(2),
-        control: Control::Pause,
-    });
+    bench.control(Control::Pause);
     bench.said(OLD, "two");
     let effects = say(&mut bench, "and the other");
     assert_eq!(pastes(&effects), ["and the other"]);
@@ -868,12 +857,7 @@ fn a_draft_of_the_humans_pauses_the_run_and_nothing_is_joined_to_it() {
     let effects = turn(&mut bench, "one");
     assert!(pastes(&effects).is_empty());
     assert!(bench.model.reboot.paused);
-    let resume = |bench: &mut Bench| {
-        bench.send(Event::ControlAsked {
-            call: CallId(1),
-            control: Control::Resume,
-        })
-    };
+    let resume = |bench: &mut Bench| bench.control(Control::Resume);
     // However often it is resumed.
     for _ in 0..3 {
         let effects = resume(&mut bench);

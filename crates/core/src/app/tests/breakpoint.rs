@@ -838,9 +838,7 @@ fn each_checkpoint_has_an_id_of_its_own() {
     for _ in 0..5 {
         let (_, effects) = bench.auto_save(SaveBody::default());
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
-        let control = Control::Save(crate::api::wire::CheckpointBody::EMPTY);
-        let call = CallId(9);
-        let effects = bench.send(Event::ControlAsked { call, control });
+        let effects = bench.control(Control::Save(crate::api::wire::CheckpointBody::EMPTY));
         ids.extend(saved(&effects).into_iter().map(|one| one.id));
     }
     let mut distinct = ids.clone();

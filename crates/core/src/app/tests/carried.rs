@@ -136,10 +136,7 @@ fn an_undo_takes_back_what_the_new_session_said_and_no_word_of_a_humans() {
     assert!(bench.handoff().contains("first"));
     bench.prompted(NEW, "Never touch the lock file.");
     bench.says(NEW, "DECISION: second | b\nRESOLVED: nothing");
-    bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    });
+    bench.control(Control::Undo);
     bench.exited(0);
     assert_eq!(bench.model.session.id, session(OLD));
     bench.spawned(4);

@@ -142,10 +142,7 @@ fn the_work_of_a_checkpoint_is_taken_up_in_a_fresh_session_and_proven() {
         Some(old.at().wall),
         Origin::Human,
     );
-    let effects = old.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Save(CheckpointBody::EMPTY),
-    });
+    let effects = old.control(Control::Save(CheckpointBody::EMPTY));
     let checkpoint = saved(&effects)[0].clone();
 
     let mut bench = Bench::bare(Config::default());
@@ -239,10 +236,7 @@ fn worked() -> (Bench, Checkpoint) {
         ..Editor::new(&text)
     };
     bench.press(KeyCode::Esc);
-    let effects = bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Save(CheckpointBody::EMPTY),
-    });
+    let effects = bench.control(Control::Save(CheckpointBody::EMPTY));
     let checkpoint = saved(&effects)[0].clone();
     (bench, checkpoint)
 }
@@ -390,10 +384,7 @@ fn a_checkpoint_keeps_no_secret_of_the_scratchpad() {
     let mut bench = Bench::new();
     let secret = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
     bench.model.draft.notes = NotesPanel::new(format!("- [ ] rotate {secret}\n"));
-    let effects = bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Save(CheckpointBody::EMPTY),
-    });
+    let effects = bench.control(Control::Save(CheckpointBody::EMPTY));
     let checkpoint = saved(&effects)[0].clone();
     let kept = checkpoint.scratchpad.expect("a scratchpad").text;
     assert!(kept.contains("rotate") && !kept.contains(&secret), "{kept}");
@@ -435,11 +426,7 @@ fn a_cleared_state_is_saved_first_and_an_undo_brings_it_back() {
         let follows = bench.model.draft.take_hooked(said, bench.model.now);
         follows.carry_out(&mut bench.model);
         let before = bench.model.draft.signalled.clone();
-        let order = |bench: &mut Bench, control| {
-            let call = CallId(1);
-            bench.send(Event::ControlAsked { call, control })
-        };
-        let effects = order(&mut bench, Control::ClearState);
+        let effects = bench.control(Control::ClearState);
         let [kept] = &saved(&effects)[..] else {
             panic!("{effects:?}")
         };
@@ -458,7 +445,7 @@ fn a_cleared_state_is_saved_first_and_an_undo_brings_it_back() {
         if reboots {
             bench.rebooted_to_new();
         }
-        order(&mut bench, Control::Undo);
+        bench.control(Control::Undo);
         // Behind a reboot it is the reboot that is undone.
         assert_eq!(bench.model.draft.signalled == before, !reboots);
     }
@@ -527,13 +514,10 @@ fn a_task_that_a_person_has_named_is_the_objective_and_the_first_request_stays_t
         let mut bench = Bench::new();
         bench.prompted(OLD, asked);
         bench.turn_ended(OLD);
-        let effects = bench.send(Event::ControlAsked {
-            call: CallId(1),
-            control: Control::Save(CheckpointBody {
-                task: task.map(str::to_owned),
-                ..CheckpointBody::default()
-            }),
-        });
+        let effects = bench.control(Control::Save(CheckpointBody {
+            task: task.map(str::to_owned),
+            ..CheckpointBody::default()
+        }));
         let mut later = restored(&saved(&effects)[0], "");
         for _ in 0..2 {
             let objective = later.model.draft.preserved.current_objective.clone();

@@ -96,10 +96,7 @@ fn the_record_names_what_ended_a_session_and_whether_that_cut_a_turn() {
         }
         match signal {
             Some(signal) => bench.send(Event::ShutdownAsked { signal }),
-            None => bench.send(Event::ControlAsked {
-                call: CallId(9),
-                control: Control::Stop,
-            }),
+            None => bench.control(Control::Stop),
         };
         // The client ends the turn before it ends itself.
         bench.turn_ended(OLD);
@@ -148,8 +145,7 @@ fn a_session_that_the_client_resumes_is_recorded_as_resumed() {
 fn whoever_gives_an_order_hears_what_follows_from_it() {
     let mut bench = Bench::new();
     let order = |bench: &mut Bench, control: Control| {
-        let call = CallId(1);
-        let effects = bench.send(Event::ControlAsked { call, control });
+        let effects = bench.control(control);
         ordered(&effects).to_owned()
     };
     let reported = order(&mut bench, Control::Reboot);
@@ -281,10 +277,7 @@ fn an_effect_that_failed_is_shown_listed_published_and_taken_down_as_any_error()
 fn a_text_for_a_suspended_agent_is_refused_with_what_continues_it() {
     let mut bench = Bench::new();
     bench.send(Event::Pane(PaneEvent::Suspended));
-    let asked = bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Say("go".to_owned()),
-    });
+    let asked = bench.control(Control::Say("go".to_owned()));
     let reported = format!("{asked:?}");
     assert!(reported.contains("any key"), "{reported}");
 }
@@ -344,10 +337,7 @@ fn a_text_waits_for_nothing_that_runs_in_the_background() {
             crate::app::facts::blocked_by(&bench.model),
             [Block::Background]
         );
-        let asked = bench.send(Event::ControlAsked {
-            call: CallId(1),
-            control: Control::Say("and the docs".to_owned()),
-        });
+        let asked = bench.control(Control::Say("and the docs".to_owned()));
         let reported = format!("{asked:?}");
         assert!(reported.contains("typed"), "{kind}: {reported}");
     }

@@ -170,10 +170,7 @@ fn nothing_is_said_of_a_reboot_where_a_figure_is_missing() {
 }
 
 fn undone(bench: &mut Bench) {
-    bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    });
+    bench.control(Control::Undo);
     bench.exited(0);
     bench.spawned(4);
 }

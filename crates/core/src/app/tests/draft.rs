@@ -210,8 +210,7 @@ fn one_that_is_not_seen_to_stand_there_is_kept_on_disk() {
 fn what_we_typed_ourselves_is_no_draft_of_a_persons() {
     let mut bench = Bench::new();
     bench.shows = false;
-    let (call, control) = (CallId(1), Control::Say("go on with the task".to_owned()));
-    bench.send(Event::ControlAsked { call, control });
+    bench.control(Control::Say("go on with the task".to_owned()));
     bench.prompt_box(holds("go on with"));
     // The agent dies before it is submitted.
     bench.exited(137);

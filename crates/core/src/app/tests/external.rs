@@ -51,8 +51,7 @@ fn what_the_agent_writes_meanwhile_is_not_what_the_edit_is_compared_with() {
 fn what_a_script_says_does_not_wait_for_the_editor() {
     let mut bench = Bench::new();
     bench.lend();
-    let (call, control) = (CallId(1), Control::Say("go on".to_owned()));
-    let effects = bench.send(Event::ControlAsked { call, control });
+    let effects = bench.control(Control::Say("go on".to_owned()));
     assert!(ordered(&effects).contains("typed"), "{effects:?}");
 }
 
@@ -64,9 +63,7 @@ fn a_message_that_is_being_edited_is_not_sent() {
     let base = bench.lend();
     let lent = bench.model.view.external.as_ref();
     assert_eq!(lent.map(|lent| lent.document), Some(Document::Handoff));
-    let call = CallId(1);
-    let control = Control::Approve;
-    let effects = bench.send(Event::ControlAsked { call, control });
+    let effects = bench.control(Control::Approve);
     assert!(
         matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("$EDITOR")),
         "{effects:?}"

@@ -280,9 +280,7 @@ fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
     bench.wait(Duration::from_secs(1));
     let warn = bench.used(130_000);
     assert_eq!(saved(&warn)[0].tags, ["auto-save", "tokens-130000"]);
-    let call = CallId(1);
-    let control = Control::Save(CheckpointBody::EMPTY);
-    let by_hand = bench.send(Event::ControlAsked { call, control });
+    let by_hand = bench.control(Control::Save(CheckpointBody::EMPTY));
     assert_ne!(saved(&by_hand)[0].id, tags[0].2, "this one is kept");
 }
 

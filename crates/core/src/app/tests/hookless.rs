@@ -133,10 +133,7 @@ fn nothing_is_typed_before_the_prompt_box_is_seen() {
     let mut bench = silent();
     bench.titled("✳ work");
     bench.stands();
-    let say = |bench: &mut Bench| {
-        let (call, control) = (CallId(1), Control::Say("go on".to_owned()));
-        bench.send(Event::ControlAsked { call, control })
-    };
+    let say = |bench: &mut Bench| bench.control(Control::Say("go on".to_owned()));
     let refused = say(&mut bench);
     assert!(
         matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("prompt box")),
@@ -194,9 +191,7 @@ fn while_hooks_were_lost_the_transcript_proves_what_was_typed() {
     let mut bench = Bench::new();
     bench.facts_read(turns(1));
     bench.shows = false;
-    let call = CallId(1);
-    let control = Control::Say("hello".to_owned());
-    bench.send(Event::ControlAsked { call, control });
+    bench.control(Control::Say("hello".to_owned()));
     bench.prompt_box(holds("hello"));
     bench.send(socket_made_again());
     assert!(bench.model.session.submission.is_open());
@@ -223,9 +218,7 @@ fn a_prompt_whose_hook_is_lost_begins_its_turn_by_the_transcript() {
     let mut bench = Bench::new();
     bench.facts_read(read(1));
     bench.shows = false;
-    let call = CallId(1);
-    let control = Control::Say("hello".to_owned());
-    bench.send(Event::ControlAsked { call, control });
+    bench.control(Control::Say("hello".to_owned()));
     bench.prompt_box(holds("hello"));
     bench.titled("⠂ work");
     assert!(bench.model.session.submission.is_open());

@@ -513,11 +513,7 @@ fn an_agent_that_dies_behind_the_proof_is_resumed_too() {
 #[test]
 fn without_the_bridge_it_is_refused_with_the_reason() {
     let mut bench = Bench::new();
-    let by = Event::ControlAsked {
-        call: CallId(1),
-        control: Control::RebootBy(Way::InPlace),
-    };
-    let effects = bench.send(by);
+    let effects = bench.control(Control::RebootBy(Way::InPlace));
     assert!(
         matches!(&effects[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("bridge")),
         "{effects:?}"
@@ -591,17 +587,10 @@ impl Bench {
     }
 }
 
-fn undo() -> Event {
-    Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    }
-}
-
 #[test]
 fn an_undo_resumes_a_copy_of_the_conversation_before() {
     let mut bench = Bench::replaced();
-    let effects = bench.send(undo());
+    let effects = bench.control(Control::Undo);
     let made = bench.prepared.last().and_then(|one| one.copy.clone());
     let copy = made.expect("the copy is made before the agent is ended");
     assert_eq!((copy.from, copy.nonce.as_str()), (session(OLD), "00000002"));
@@ -637,7 +626,7 @@ fn an_undone_conversation_above_the_client_s_trigger_is_not_compacted_at_its_nex
                 ..Usage::default()
             })),
         );
-        let effects = bench.send(undo());
+        let effects = bench.control(Control::Undo);
         bench.read_draft(&effects);
         let iteration = bench.model.session.pane();
         let exit = Exit::Code(0);
@@ -650,7 +639,7 @@ fn an_undone_conversation_above_the_client_s_trigger_is_not_compacted_at_its_nex
 fn an_undo_whose_copy_cannot_be_made_leaves_the_agent_alone() {
     let mut bench = Bench::replaced();
     bench.missing = Some("no such handoff".to_owned());
-    let effects = bench.send(undo());
+    let effects = bench.control(Control::Undo);
     assert_eq!(signals(&effects), []);
     assert_eq!((bench.step(), bench.state()), (None, AgentState::Idle));
     assert!(bench.notice().contains("no such handoff"));

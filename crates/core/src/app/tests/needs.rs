@@ -92,7 +92,7 @@ fn a_reboot_waits_once_for_each_level_and_one_of_a_person_calls_nobody() {
         "the context is 86 % full"
     );
     bench.turn_ended(OLD);
-    let effects = bench.send(control(Control::Approve));
+    let effects = bench.control(Control::Approve);
     assert_eq!(calls(&effects).1, [NeedKind::Review]);
 
     let mut bench = Bench::new();
@@ -137,11 +137,6 @@ fn a_reason_that_changes_is_the_new_one_without_its_secrets_and_the_same_need() 
         after.contains("the key") && after.contains("refused"),
         "{after}"
     );
-}
-
-fn control(control: Control) -> Event {
-    let call = CallId(9);
-    Event::ControlAsked { call, control }
 }
 
 #[test]
@@ -286,7 +281,7 @@ fn decides(bench: &mut Bench, answer: PermissionAnswer) -> Vec<(u64, Reply)> {
         .map_or(99, |need| need.id);
     let body = PermissionBody { id, answer };
     let order = Box::new(Control::Permission(body));
-    let effects = bench.send(control(Control::From("Pixel".to_owned(), order)));
+    let effects = bench.control(Control::From("Pixel".to_owned(), order));
     answers(&effects)
 }
 
@@ -333,7 +328,7 @@ fn a_permission_is_answered_from_afar_once_and_by_whom_is_logged() {
         assert!(log.iter().any(|line| line.contains(word)), "{log:?}");
         assert!(matches!(
             decides(&mut bench, answer)[..],
-            [(9, Reply::Refused { .. })]
+            [(1, Reply::Refused { .. })]
         ));
     }
 }
@@ -345,14 +340,14 @@ fn a_permission_that_is_answered_at_the_desk_lets_its_hook_go() {
     assert_eq!(answers(&effects), [(5, Reply::Accepted)]);
     assert!(matches!(
         decides(&mut bench, PermissionAnswer::Allow)[..],
-        [(9, Reply::Refused { .. })]
+        [(1, Reply::Refused { .. })]
     ));
 
     let (mut bench, _) = asked(Some(5), permission("Bash", false));
     bench.send(Event::HookGone(CallId(5)));
     let refused = decides(&mut bench, PermissionAnswer::Allow);
     assert!(
-        matches!(refused[..], [(9, Reply::Refused { .. })]),
+        matches!(refused[..], [(1, Reply::Refused { .. })]),
         "{refused:?}"
     );
 }
@@ -368,7 +363,7 @@ fn what_is_more_than_yes_or_no_and_what_a_subagent_asks_is_not_held() {
         assert_eq!(answers(&effects), [(5, Reply::Accepted)]);
         assert!(!bench.model.outside.needs()[0].answerable);
         let refused = decides(&mut bench, PermissionAnswer::Allow);
-        assert!(matches!(refused[..], [(9, Reply::Refused { .. })]));
+        assert!(matches!(refused[..], [(1, Reply::Refused { .. })]));
     }
 }
 
@@ -386,16 +381,16 @@ fn a_handoff_is_approved_from_afar_as_it_was_read_or_with_an_edit() {
             revision,
         };
         let order = Box::new(Control::ApproveAs(body));
-        answers(&bench.send(control(Control::From("Pixel".to_owned(), order))))
+        answers(&bench.control(Control::From("Pixel".to_owned(), order)))
     };
     let refused = approve(&mut bench, None, Some("0".to_owned()));
     assert!(
-        matches!(refused[..], [(9, Reply::Refused { .. })]),
+        matches!(refused[..], [(1, Reply::Refused { .. })]),
         "{refused:?}"
     );
     let shown = report::handoff(&bench.model).revision;
     let done = approve(&mut bench, Some("# Mine\n\ndo this"), Some(shown));
-    assert!(matches!(done[..], [(9, Reply::Ordered(_))]), "{done:?}");
+    assert!(matches!(done[..], [(1, Reply::Ordered(_))]), "{done:?}");
     let attempt = bench.model.reboot.attempt.as_ref().expect("a reboot");
     assert_eq!(attempt.approved_from.as_deref(), Some("Pixel"));
     let sent = &attempt.handoff.as_ref().expect("a message").text;

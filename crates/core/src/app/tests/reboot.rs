@@ -368,11 +368,7 @@ fn esc_closes_the_list_behind_the_prefix_in_silence_and_another_key_is_answered(
 #[test]
 fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
     let mut bench = Bench::new();
-    let ask = |bench: &mut Bench, control| {
-        let call = CallId(1);
-        bench.send(Event::ControlAsked { call, control })
-    };
-    let effects = ask(&mut bench, Control::Reboot);
+    let effects = bench.control(Control::Reboot);
     assert!(ordered(&effects).contains("F5"), "{effects:?}");
     bench.git();
     assert_eq!(
@@ -381,7 +377,7 @@ fn what_a_script_has_asked_for_opens_nothing_and_is_approved_by_a_script() {
     );
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
     assert_reaches_pane(&mut bench, KeyCode::Char('a'));
-    let effects = ask(&mut bench, Control::Approve);
+    let effects = bench.control(Control::Approve);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
@@ -483,11 +479,7 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
     assert_eq!(bench.step(), None);
 
     let mut bench = Bench::new();
-    let pause = Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Pause,
-    };
-    let effects = bench.send(pause);
+    let effects = bench.control(Control::Pause);
     assert!(ordered(&effects).contains("until `pitstop ctl resume`"));
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
@@ -624,10 +616,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     bench.rebooted_to_new();
     bench.turn_ended(NEW);
     bench.model.view.history.selected = 1;
-    let effects = bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    });
+    let effects = bench.control(Control::Undo);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     let effects = bench.exited(0);
     let start = starts(&effects).remove(0);
@@ -646,11 +635,7 @@ fn an_undo_resumes_the_old_session_and_asks_nothing_for_a_while() {
     assert!(said.contains("the earlier session is back"), "{said}");
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
-    let undone = Event::ControlAsked {
-        call: CallId(2),
-        control: Control::Undo,
-    };
-    let effects = bench.send(undone);
+    let effects = bench.control(Control::Undo);
     assert!(
         matches!(effects[0], Effect::Answer(_, Reply::Refused { .. })),
         "nothing to undo now"
@@ -710,12 +695,7 @@ fn a_handoff_that_a_hook_has_refused_behind_ours_brings_the_old_session_back() {
 #[test]
 fn a_reboot_is_undone_before_its_proof_has_come() {
     let mut bench = Bench::new();
-    let undo = |bench: &mut Bench| {
-        bench.send(Event::ControlAsked {
-            call: CallId(1),
-            control: Control::Undo,
-        })
-    };
+    let undo = |bench: &mut Bench| bench.control(Control::Undo);
     bench.used(155_000);
     bench.rebooted();
     let effects = undo(&mut bench);
@@ -754,10 +734,7 @@ fn an_undo_leaves_off_typing_the_handoff() {
     bench.ready();
     assert_eq!(bench.step(), Some(Step::Verifying));
     assert!(bench.model.session.submission.is_open());
-    bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    });
+    bench.control(Control::Undo);
     assert_eq!(starts(&bench.exited(0)).len(), 1);
     assert!(!bench.model.session.submission.is_open());
     assert_eq!(
@@ -1415,8 +1392,7 @@ fn a_roll_back_that_fails_too_says_that_no_agent_runs() {
         // The session from before is resumed by an undo.
         |bench| {
             bench.rebooted_to_new();
-            let (call, control) = (CallId(1), Control::Undo);
-            bench.send(Event::ControlAsked { call, control });
+            bench.control(Control::Undo);
             bench.exited(0);
         },
     ];

@@ -22,10 +22,7 @@ fn submitted(text: &str) -> (Bench, TimerId) {
 }
 
 fn say(bench: &mut Bench, text: &str) -> Vec<Effect> {
-    bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Say(text.to_owned()),
-    })
+    bench.control(Control::Say(text.to_owned()))
 }
 
 fn timer_of(effects: &[Effect]) -> Option<TimerId> {

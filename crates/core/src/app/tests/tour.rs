@@ -39,10 +39,7 @@ fn each_step_ends_when_what_it_asks_for_was_done() {
     bench.prompted(NEW, &start.prompt.unwrap());
     bench.turn_ended(NEW);
     assert_eq!(step(&bench), "Tour 4 of 5");
-    bench.send(Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    });
+    bench.control(Control::Undo);
     bench.exited(0);
     bench.spawned(4);
     bench.started(OLD);

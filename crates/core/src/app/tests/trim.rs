@@ -307,11 +307,7 @@ fn an_undo_of_a_trim_resumes_the_whole_session() {
     bench.copied(ask, Ok(trim_record()));
     bench.spawned(3);
     bench.resumed(NEW);
-    let undone = Event::ControlAsked {
-        call: CallId(1),
-        control: Control::Undo,
-    };
-    assert_eq!(signals(&bench.send(undone)), [StopSignal::Exit]);
+    assert_eq!(signals(&bench.control(Control::Undo)), [StopSignal::Exit]);
     let start = starts(&bench.exited(0)).remove(0);
     assert_eq!((start.session, start.resume), (session(OLD), true));
 }
@@ -319,23 +315,18 @@ fn an_undo_of_a_trim_resumes_the_whole_session() {
 #[test]
 fn a_script_may_choose_the_way() {
     let mut bench = Bench::new();
-    let by = |way| Event::ControlAsked {
-        call: CallId(1),
-        control: Control::RebootBy(way),
-    };
-    let effects = bench.send(by(Way::Trim));
+    let effects = bench.control(Control::RebootBy(Way::Trim));
     assert!(ordered(&effects).starts_with("the reboot waits for an approval"));
     bench.git();
-    let approve = || Event::ControlAsked {
-        call: CallId(2),
-        control: Control::Approve,
-    };
-    let refused = bench.send(approve());
+    let refused = bench.control(Control::Approve);
     assert!(
         matches!(&refused[0], Effect::Answer(_, Reply::Refused { why }) if why.contains("still being read"))
     );
     bench.planned(surveys(&effects)[0], Ok(good_plan()));
-    assert_eq!(signals(&bench.send(approve())), [StopSignal::Exit]);
+    assert_eq!(
+        signals(&bench.control(Control::Approve)),
+        [StopSignal::Exit]
+    );
     assert_eq!(copies(&bench.exited(0)).len(), 1);
 }
 
