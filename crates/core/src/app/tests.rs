@@ -399,10 +399,20 @@ impl Bench {
     }
 
     fn turn_ended(&mut self, number: u128) -> Vec<Effect> {
+        self.left(number, None, Background::default())
+    }
+
+    /// A turn ends with these words.
+    fn said(&mut self, number: u128, message: &str) -> Vec<Effect> {
+        self.left(number, Some(message), Background::default())
+    }
+
+    /// A turn ends with these words, if any, and with this in the background.
+    fn left(&mut self, number: u128, said: Option<&str>, background: Background) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::TurnEnded {
             session: session(number),
-            last_message: None,
-            background: Background::default(),
+            last_message: said.map(str::to_owned),
+            background,
             transcript_path: None,
         }))
     }

@@ -294,12 +294,7 @@ fn work_without_a_turn_is_work() {
 fn a_subagent_in_the_background_is_named_and_begins_no_turn() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: Some("I wait".to_owned()),
-        background: in_background(&["a1"]),
-        transcript_path: None,
-    }));
+    bench.left(OLD, Some("I wait"), in_background(&["a1"]));
     bench.titled("◐ work");
     bench.send(Event::Agent(AgentEvent::ToolStarted {
         session: session(OLD),

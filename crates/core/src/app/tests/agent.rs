@@ -207,12 +207,7 @@ fn the_first_prompt_behind_a_clear_is_the_objective_and_the_one_before_is_kept()
 fn a_clear_leaves_an_objective_that_was_stated() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "Port the parser");
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: Some("OBJECTIVE: a parser in Rust".to_owned()),
-        background: Background::default(),
-        transcript_path: None,
-    }));
+    bench.said(OLD, "OBJECTIVE: a parser in Rust");
     bench.session_starts(9, StartSource::Clear);
     bench.prompted(9, "Go on with the lexer");
     let objective = bench.model.draft.preserved.current_objective.clone();

@@ -89,15 +89,6 @@ impl Bench {
         done
     }
 
-    fn said(&mut self, session: u128, message: &str) -> Vec<Effect> {
-        self.send(Event::Agent(AgentEvent::TurnEnded {
-            session: super::session(session),
-            last_message: Some(message.to_owned()),
-            background: pitstop_agent::Background::default(),
-            transcript_path: None,
-        }))
-    }
-
     fn failed(&mut self, failure: Failure, message: &str) -> Vec<Effect> {
         self.send(Event::Agent(AgentEvent::TurnFailed {
             session: session(OLD),
@@ -686,30 +677,13 @@ fn background_tasks_do_not_hold_up_a_reboot_for_ever() {
     let mut bench = headless();
     let mut timers = Vec::new();
     bench.status_line(160_000, 1.0, None);
-    let effects = bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: Some("the server runs".to_owned()),
-        background: in_background(&["a1"]),
-        transcript_path: None,
-    }));
+    let effects = bench.left(OLD, Some("the server runs"), in_background(&["a1"]));
     keep_timers(bench.since_start, &effects, &mut timers);
     assert_eq!(bench.step(), Some(Step::Armed));
     let effects = bench.pass(Duration::from_secs(29 * 60), &mut timers);
     assert!(signals(&effects).is_empty());
     bench.pass(Duration::from_secs(61), &mut timers);
     assert_eq!(bench.step(), Some(Step::Ending));
-}
-
-impl Bench {
-    /// A turn ends with this in the background.
-    fn left(&mut self, message: &str, background: Background) -> Vec<Effect> {
-        self.send(Event::Agent(AgentEvent::TurnEnded {
-            session: session(OLD),
-            last_message: Some(message.to_owned()),
-            background,
-            transcript_path: None,
-        }))
-    }
 }
 
 #[test]
@@ -725,7 +699,7 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
     });
     let mut timers = Vec::new();
     for _ in 0..5 {
-        let effects = bench.left("I wait", in_background(&["a1"]));
+        let effects = bench.left(OLD, Some("I wait"), in_background(&["a1"]));
         keep_timers(bench.since_start, &effects, &mut timers);
         let effects = bench.pass(Duration::from_secs(5 * 60), &mut timers);
         assert!(pastes(&effects).is_empty());
@@ -741,7 +715,7 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
         bench.prompted(OLD, "<task-notification>");
         assert_eq!(*bench.phase(), Phase::Working);
     }
-    bench.left("ALL DONE", Background::default());
+    bench.said(OLD, "ALL DONE");
     assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(0));
 }
 
@@ -749,7 +723,7 @@ fn a_run_waits_for_background_work_and_counts_no_breaker_meanwhile() {
 fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
     let mut bench = run(plan());
     let mut timers = Vec::new();
-    let effects = bench.left("I wait", in_background(&["a1"]));
+    let effects = bench.left(OLD, Some("I wait"), in_background(&["a1"]));
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.pass(Duration::from_secs(60), &mut timers);
     bench.send(Event::TimerFired(TimerId::Age));
@@ -780,18 +754,22 @@ fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
 fn background_work_is_waited_for_once_and_not_for_ever() {
     let mut bench = headless();
     let mut timers = Vec::new();
-    let effects = bench.left("the server runs", in_background(&["server"]));
+    let effects = bench.left(OLD, Some("the server runs"), in_background(&["server"]));
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(Duration::from_secs(30 * 60 + 10), &mut timers);
     assert_eq!(pastes(&effects), [prompt::go_on()]);
     bench.prompted(OLD, &prompt::go_on());
-    let effects = bench.left("it runs on", in_background(&["server"]));
+    let effects = bench.left(OLD, Some("it runs on"), in_background(&["server"]));
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(Duration::from_secs(10), &mut timers);
     assert_eq!(pastes(&effects), [prompt::go_on()]);
     bench.prompted(OLD, &prompt::go_on());
     // Another one is waited for.
-    let effects = bench.left("and another", in_background(&["server", "build"]));
+    let effects = bench.left(
+        OLD,
+        Some("and another"),
+        in_background(&["server", "build"]),
+    );
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(MINUTE, &mut timers);
     assert!(pastes(&effects).is_empty());
@@ -818,7 +796,7 @@ fn a_wake_up_is_waited_for_as_long_as_the_client_may_set_it() {
         .plan
         .caps
         .max_time = None;
-    let effects = bench.left("I look again in an hour", wake_up);
+    let effects = bench.left(OLD, Some("I look again in an hour"), wake_up);
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(Duration::from_secs(64 * 60), &mut timers);
     assert!(pastes(&effects).is_empty());

@@ -356,12 +356,7 @@ fn a_turn_runs_while_the_bridge_says_so_whatever_hooks_have_said() {
     // One that a hook has ended too early, with a calm title, one that spins, subagents that go on, and none of these.
     for (title, tasks) in [("✳ a", 0), ("⠂ a", 1), ("◐ a", 2), ("", 1)] {
         let mut bench = Bench::bridged();
-        bench.send(Event::Agent(AgentEvent::TurnEnded {
-            session: session(OLD),
-            last_message: None,
-            background: in_background(&["a1", "a2"][..tasks]),
-            transcript_path: None,
-        }));
+        bench.left(OLD, None, in_background(&["a1", "a2"][..tasks]));
         bench.titled(title);
         bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
         bench.stands();

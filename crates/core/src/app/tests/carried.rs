@@ -13,12 +13,7 @@ const SAID: &str = "DECISION: use sqlite | one file\nREJECTED: redis | a server\
 impl Bench {
     fn says(&mut self, number: u128, text: &str) -> Vec<Effect> {
         self.prompted(number, "work");
-        self.send(Event::Agent(AgentEvent::TurnEnded {
-            session: session(number),
-            last_message: Some(text.to_owned()),
-            background: Background::default(),
-            transcript_path: None,
-        }))
+        self.said(number, text)
     }
 
     /// The moment for changes to come together is over: what was kept, with its session.

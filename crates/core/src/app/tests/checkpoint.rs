@@ -183,16 +183,6 @@ fn a_checkpoint_without_a_session_leaves_nothing_to_undo() {
     }
 }
 
-/// Signals that the agent ends its turn with.
-fn said(bench: &mut Bench, text: &str) -> Vec<Effect> {
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: Some(text.to_owned()),
-        background: Background::default(),
-        transcript_path: None,
-    }))
-}
-
 /// A supervisor in another directory, with this scratchpad there, that goes on from a checkpoint in session [`OLD`].
 fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
     let mut bench = Bench::bare(Config::default());
@@ -222,9 +212,7 @@ fn worked() -> (Bench, Checkpoint) {
         "t1",
         &[("dig", Status::Completed), ("lay stones", Status::Pending)],
     );
-    said(
-        &mut bench,
-        "DECISION: granite | it lasts\nISSUE[high]: the crane leaks\nSTATE height=40 m\nTODO: order glass\nDONE: survey\n\
+    bench.said(OLD, "DECISION: granite | it lasts\nISSUE[high]: the crane leaks\nSTATE height=40 m\nTODO: order glass\nDONE: survey\n\
          SCRATCHPAD:\n## Current Understanding\nthe rock is sound\n- [x] clear the site\n- [ ] paint it\nSIGNAL:",
     );
     let text = format!("{}never on Sundays\n", bench.model.draft.notes.text());
@@ -321,8 +309,8 @@ fn what_is_restored_belongs_to_its_source_again() {
     let (_, checkpoint) = worked();
     let mut bench = restored(&checkpoint, "- [ ] mind the gulls\n");
     // The agent's own lines are the agent's to remove, those of a person are not: of neither directory.
-    said(
-        &mut bench,
+    bench.said(
+        OLD,
         "SCRATCHPAD:\n## Objective\na taller one\n## Current Plan\n- [x] paint it\nSIGNAL:",
     );
     let notes = bench.model.draft.notes.text().to_owned();

@@ -321,18 +321,9 @@ fn a_text_waits_for_nothing_that_runs_in_the_background() {
         bench.prompt_box(PromptBox::Empty);
         bench.send(Event::Pane(PaneEvent::PasteModeSet { on: true }));
         bench.prompted(OLD, "start the server");
-        bench.send(Event::Agent(AgentEvent::TurnEnded {
-            session: session(OLD),
-            last_message: None,
-            background: Background {
-                tasks: vec![pitstop_agent::BackgroundTask {
-                    id: "b1".into(),
-                    kind: kind.into(),
-                }],
-                prompts: Vec::new(),
-            },
-            transcript_path: None,
-        }));
+        let mut background = in_background(&["b1"]);
+        background.tasks[0].kind = kind.into();
+        bench.left(OLD, None, background);
         assert_eq!(
             crate::app::facts::blocked_by(&bench.model),
             [Block::Background]

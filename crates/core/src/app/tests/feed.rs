@@ -16,15 +16,6 @@ use pitstop_handoff::{
 };
 use pitstop_transcript::todo::{Status, TodoCall, Todos};
 
-fn said(bench: &mut Bench, number: u128, message: &str) -> Vec<Effect> {
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(number),
-        last_message: Some(message.to_owned()),
-        background: pitstop_agent::Background::default(),
-        transcript_path: None,
-    }))
-}
-
 fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
     let session = bench.model.session.id;
     let facts = Box::new(facts);
@@ -78,7 +69,7 @@ fn notes_written(effects: &[Effect]) -> Option<&str> {
 fn a_message_of_hook_and_transcript_counts_once() {
     let mut bench = Bench::new();
     let message = "SCRATCHPAD:\n- [ ] **bold**\nSIGNAL:\nISSUE: it leaks\nOBJECTIVE: ship it";
-    let effects = said(&mut bench, OLD, message);
+    let effects = bench.said(OLD, message);
     assert_eq!(notes_written(&effects), Some("- [ ] **bold**\n"));
     // The human goes on writing before the transcript shows the same.
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(
@@ -214,7 +205,7 @@ fn the_files_of_the_handoff_are_looked_at_when_it_is_drafted() {
     let mut config = Config::default();
     config.handoff.include_files = vec!["notes.md".to_owned(), "gone.md".to_owned()];
     let mut bench = Bench::with(config);
-    said(&mut bench, OLD, "ISSUE: `src/b.rs` leaks");
+    bench.said(OLD, "ISSUE: `src/b.rs` leaks");
     bench.press(KeyCode::F(5));
     let effects = bench.send(Event::Read(repository("3f786850aa", &["src/a.rs"])));
     assert!(
@@ -361,9 +352,7 @@ fn the_json_handoff_names_its_sources_and_its_message_masks() {
     let mut bench = Bench::new();
     // Put together here, for no scanner likes a whole one.
     let key = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    said(
-        &mut bench,
-        OLD,
+    bench.said(OLD,
         &format!(
             "DECISION: use {key} | it works\nTODO: revoke {key}\nSTATE token={key}\nISSUE: {key} leaks\nDONE: {key}\nOBJECTIVE: hide {key}"
         ),

@@ -216,12 +216,7 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     let mut bench = Bench::bridged();
     let draft = bench.half_written();
     bench.prompted(OLD, "work");
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: None,
-        background: in_background(&["a"]),
-        transcript_path: None,
-    }));
+    bench.left(OLD, None, in_background(&["a"]));
     bench.used(155_000);
     bench.press(KeyCode::F(5));
     bench.git();

@@ -13,12 +13,7 @@ fn decides(bench: &mut Bench, (prompt, rule): (&str, &str), answer: &str, rewoun
         whole: true,
         ..TranscriptFacts::default()
     });
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: Some(answer.to_owned()),
-        background: Background::default(),
-        transcript_path: None,
-    }));
+    bench.said(OLD, answer);
 }
 
 #[test]

@@ -12,12 +12,7 @@ use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::scratchpad::versions::{Author, Versions};
 
 fn signal(bench: &mut Bench, text: &str) -> Vec<Effect> {
-    bench.send(Event::Agent(AgentEvent::TurnEnded {
-        session: session(OLD),
-        last_message: Some(format!("SCRATCHPAD:\n{text}\nSIGNAL:")),
-        background: Background::default(),
-        transcript_path: None,
-    }))
+    bench.said(OLD, &format!("SCRATCHPAD:\n{text}\nSIGNAL:"))
 }
 
 fn on_disk(bench: &mut Bench, text: &str) -> Vec<Effect> {
