@@ -446,15 +446,26 @@ impl Bench {
         effects
     }
 
+    /// A person opens the review, and its sources are read.
+    fn review(&mut self) -> Vec<Effect> {
+        self.press(KeyCode::F(5));
+        self.git()
+    }
+
+    /// The review is opened and approved.
+    fn approve(&mut self) -> Vec<Effect> {
+        let mut effects = self.review();
+        effects.extend(self.press(KeyCode::Enter));
+        effects
+    }
+
     fn step(&self) -> Option<Step> {
         self.model.reboot.attempt.as_ref().map(Attempt::step)
     }
 
     /// Goes as far as the order to start the new agent, and returns it.
     fn rebooted(&mut self) -> StartAgent {
-        self.press(KeyCode::F(5));
-        self.git();
-        self.press(KeyCode::Enter);
+        self.approve();
         let start = starts(&self.exited(0)).pop();
         start.expect("the old agent is gone: the new one is started")
     }

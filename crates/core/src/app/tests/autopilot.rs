@@ -589,9 +589,7 @@ fn a_persons_reboot_in_a_run_is_refused_without_a_second_try() {
     let mut bench = run(plan());
     turn(&mut bench, "one");
     bench.missing = Some("no room on the disk".to_owned());
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     let tried: Vec<_> = bench.prepared.iter().map(|one| one.is_patient).collect();
     assert_eq!(tried, [false]);
 }

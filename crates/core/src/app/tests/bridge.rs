@@ -278,8 +278,7 @@ fn it_is_left_out_where_it_cannot_be_or_is_not_wanted() {
 #[test]
 fn whatever_it_says_it_ends_no_turn_approves_nothing_and_types_nothing() {
     let mut bench = Bench::bridged();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let before = bench.step();
     for said in [
         usage(999_000),

@@ -104,9 +104,7 @@ fn what_a_session_begins_with_is_kept_at_once() {
     let mut bench = Bench::new();
     bench.says(OLD, "DECISION: first | a");
     bench.keeps_carried();
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     let effects = bench.exited(0);
     let start = starts(&effects).remove(0);
     let (of, carried) = kept(&effects).expect("with its start");
@@ -216,9 +214,7 @@ fn a_late_report_of_the_ended_session_is_no_move() {
     for source in [StartSource::Resume, StartSource::Startup] {
         let mut bench = Bench::new();
         bench.says(OLD, "work");
-        bench.press(KeyCode::F(5));
-        bench.git();
-        bench.press(KeyCode::Enter);
+        bench.approve();
         bench.exited(0);
         bench.spawned(NEW);
         let now = bench.model.session.id;
@@ -325,8 +321,7 @@ fn an_edit_of_the_handoff_is_on_disk_before_the_reboot_goes_on_and_outlives_it()
     };
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     bench.edit_handoff("", "approved");
     assert_eq!(edits(&bench.press(KeyCode::Enter)), ["approved"]);
     assert_eq!(bench.step(), Some(Step::Waiting));

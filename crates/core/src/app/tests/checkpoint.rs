@@ -50,8 +50,7 @@ fn everything_is_saved_every_so_many_turns() {
 #[test]
 fn a_reboot_saves_what_it_sends() {
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
     let [one] = &saved(&effects)[..] else {

@@ -302,8 +302,7 @@ fn a_session_that_is_resumed_after_a_crash_has_not_rebooted() {
     let last = |bench: &Bench| crate::app::report::status(&bench.model).last_reboot;
     assert_eq!(last(&bench), None);
     bench.ready();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let handoff = bench.model.draft.handoff.current().text.clone();
     bench.press(KeyCode::Enter);
     bench.exited(0);

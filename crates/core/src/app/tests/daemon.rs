@@ -49,9 +49,7 @@ fn a_fork_is_followed_and_a_reboot_ends_it_before_the_next_session_starts() {
     let mut bench = Bench::new();
     forked(&mut bench);
     assert_eq!(bench.model.session.id, session(MOVED));
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let effects = bench.press(KeyCode::Enter);
+    let effects = bench.approve();
     assert_eq!(
         signals(&effects),
         [StopSignal::Exit],
@@ -189,9 +187,7 @@ fn no_reboot_by_itself_throws_a_person_out_of_the_list() {
 fn the_record_names_the_session_that_can_be_resumed() {
     let mut bench = Bench::new();
     forked(&mut bench);
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     bench.exited(0);
     // Nothing was said in the fork.
     let (holds, left) = (Some(session(OLD)), None);

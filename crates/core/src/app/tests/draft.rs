@@ -32,8 +32,7 @@ fn enters(effects: &[Effect]) -> usize {
 fn rebooting() -> (Bench, String, Vec<Effect>) {
     let mut bench = Bench::new();
     bench.prompt_box(holds(DRAFT));
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     assert_eq!(unsent(&bench.model), Unsent::Text(DRAFT.to_owned()));
     let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
@@ -62,9 +61,7 @@ fn the_old_agent_is_ended_once_the_draft_is_on_disk_as_it_stands() {
     let mut bench = Bench::new();
     bench.draft_answers = false;
     bench.prompt_box(holds("fix the"));
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let effects = bench.press(KeyCode::Enter);
+    let effects = bench.approve();
     assert_eq!(kept(&effects), [Some("fix the".to_owned())]);
     assert_eq!(signals(&effects), []);
     // Typed on meanwhile: what is on disk is not what stands there.
@@ -83,9 +80,7 @@ fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
     let mut bench = Bench::new();
     bench.draft_answers = false;
     bench.prompt_box(holds(DRAFT));
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     let mut effects = bench.prompt_box(PromptBox::Empty);
     effects.extend(bench.send(Event::Read(ReadEvent::DraftKept(Some(DRAFT.to_owned())))));
     assert_eq!(kept(&effects), [None]);
@@ -97,9 +92,7 @@ fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
 fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
     let mut bench = Bench::new();
     bench.prompt_box(unreadable());
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let effects = bench.press(KeyCode::Enter);
+    let effects = bench.approve();
     assert_eq!(signals(&effects), []);
     assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
     // Submitted or cleared it blocks nothing.
@@ -230,8 +223,7 @@ fn order(effects: &[Effect]) -> Option<(OrderId, BridgeOrder)> {
 fn rebooting_with_bridge() -> (Bench, String, OrderId) {
     let mut bench = Bench::bridged();
     bench.prompt_box(unreadable());
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let changed = Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(UnsentPrompt {
         text: "fix".into(),
         cursor: 3,
@@ -287,9 +279,7 @@ fn the_bridge_reads_the_draft_as_it_is_and_puts_it_back_with_its_cursor() {
 fn where_the_bridge_does_not_answer_the_screen_says_what_the_draft_is() {
     let mut bench = Bench::bridged();
     bench.prompt_box(holds(DRAFT));
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let effects = bench.press(KeyCode::Enter);
+    let effects = bench.approve();
     let (id, _) = order(&effects).expect("the prompt box is read");
     bench.send(Event::TimerFired(TimerId::Order(id)));
     let cancelled = BridgeEvent::Cancelled {
@@ -446,9 +436,7 @@ fn a_reboot_that_cuts_the_turn_takes_over_the_prompts_that_wait_for_its_end() {
         ..TranscriptFacts::default()
     });
     for _ in 0..2 {
-        bench.press(KeyCode::F(5));
-        bench.git();
-        bench.press(KeyCode::Enter);
+        bench.approve();
     }
     bench.exited(0);
     bench.spawned(NEW + 1);
@@ -465,9 +453,7 @@ fn a_reboot_that_cuts_the_turn_takes_over_the_prompts_that_wait_for_its_end() {
 fn what_is_typed_while_a_reboot_waits_is_on_disk_within_a_moment() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "port it");
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     assert_eq!(bench.step(), Some(Step::Waiting));
     bench.prompt_box(holds("then the docs"));
     let kept = bench.kept_in_a_moment();

@@ -172,8 +172,6 @@ fn a_prompt_whose_hook_comes_after_the_transcript_hides_no_other_process() {
 fn a_person_may_reboot_it_all_the_same() {
     let mut bench = after_a_turn();
     bench.said_by(2, 45);
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     assert_eq!(bench.step(), Some(Step::Ending));
 }

@@ -58,8 +58,7 @@ fn what_a_script_says_does_not_wait_for_the_editor() {
 #[test]
 fn a_message_that_is_being_edited_is_not_sent() {
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let base = bench.lend();
     let lent = bench.model.view.external.as_ref();
     assert_eq!(lent.map(|lent| lent.document), Some(Document::Handoff));

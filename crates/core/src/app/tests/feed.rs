@@ -305,8 +305,7 @@ fn without_generate_handoff_a_message_of_the_human_s_own_is_sent() {
     let mut config = Config::default();
     config.handoff.generate_handoff = false;
     let mut bench = Bench::with(config);
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     bench.edit_handoff("", "\n\ngo on with the store");
     bench.press(KeyCode::Enter);
     let effects = bench.exited(0);

@@ -23,8 +23,7 @@ fn reviewed() -> Bench {
         ..WorkAtHand::default()
     };
     draft(&mut bench.model);
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     assert_eq!(bench.step(), Some(Step::Review));
     bench
 }

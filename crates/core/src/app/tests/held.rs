@@ -34,14 +34,6 @@ impl Bench {
         self.bridge_says(OLD, Said::Compacting(question(number), trigger))
     }
 
-    /// The review is opened and approved; what follows once all is made ready.
-    fn approved(&mut self) -> Vec<Effect> {
-        self.press(KeyCode::F(5));
-        let mut effects = self.git();
-        effects.extend(self.press(KeyCode::Enter));
-        effects
-    }
-
     /// The client has put the handoff in force, as hook and transcript say.
     fn in_force(&mut self) {
         let text = self.model.draft.handoff.current().text.clone();
@@ -92,8 +84,7 @@ fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
         "asked again"
     );
 
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let shown = bench.model.draft.handoff.current().text.clone();
     assert!(shown.contains("go on with the parser"));
     let effects = bench.press(KeyCode::Enter);
@@ -140,7 +131,7 @@ fn what_was_reviewed_takes_the_place_of_the_client_s_summary() {
 #[test]
 fn what_it_writes_into_the_transcript_is_of_no_other_process() {
     let (mut bench, _) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
-    bench.approved();
+    bench.approve();
     bench.in_force();
     bench.turn_ended(OLD);
     // The handoff, the prompt once more, and the answer, read once all is over.
@@ -153,7 +144,7 @@ fn what_it_writes_into_the_transcript_is_of_no_other_process() {
 #[test]
 fn the_proof_is_this_handoff_and_no_other() {
     let (mut bench, _) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
-    bench.approved();
+    bench.approve();
     bench.send(Event::Agent(AgentEvent::Compacted {
         session: session(OLD),
     }));
@@ -247,8 +238,7 @@ fn what_is_not_to_be_answered_is_left_to_the_client_at_once() {
             bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
         }),
         ("a reboot goes on", |bench| {
-            bench.press(KeyCode::F(5));
-            bench.git();
+            bench.review();
             bench.press(KeyCode::Char('w'));
             bench.press(KeyCode::Enter);
             assert_eq!(bench.step(), Some(Step::Delivering));
@@ -274,8 +264,7 @@ fn a_reboot_that_waits_already_becomes_the_answer() {
     let mut bench = Bench::bridged();
     bench.used(165_000);
     assert!(bench.model.reboot.attempt.is_some(), "it is due");
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let effects = bench.compacts(1, Trigger::Auto);
     assert_eq!(decisions(&effects), []);
     // Only in place answers it.
@@ -293,9 +282,7 @@ fn a_reboot_that_is_approved_already_is_the_answer_at_once() {
     let mut bench = Bench::bridged();
     bench.prompted(OLD, "work");
     bench.used(155_000);
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     assert_eq!(bench.step(), Some(Step::Waiting), "the turn runs");
     let decided = decisions(&bench.compacts(1, Trigger::Auto));
     assert!(
@@ -361,7 +348,7 @@ fn one_that_is_stopped_in_the_client_has_changed_nothing() {
 
     for by_turn in [true, false] {
         let (mut bench, _) = Bench::in_compaction(RebootMode::Ask, Unanswered::Client);
-        let effects = bench.approved();
+        let effects = bench.approve();
         if by_turn {
             bench.bridge_says(OLD, stopped.clone());
         } else {
@@ -410,7 +397,7 @@ fn a_compaction_that_the_client_begins_anew_takes_the_place_of_the_one_before() 
     bench.compacts(1, Trigger::Manual);
     bench.git();
     assert_eq!(decisions(&bench.compacts(2, Trigger::Manual)), LEFT);
-    let decided = decisions(&bench.approved());
+    let decided = decisions(&bench.approve());
     assert!(
         matches!(&decided[..], [(2, Decision::Replace { .. })]),
         "{decided:?}"

@@ -148,9 +148,7 @@ fn a_reboot_by_key_waits_for_no_hook() {
     let mut bench = silent();
     bench.titled("✳ work");
     bench.stands();
-    bench.press(KeyCode::F(5));
-    bench.git();
-    assert_eq!(signals(&bench.press(KeyCode::Enter)), [StopSignal::Exit]);
+    assert_eq!(signals(&bench.approve()), [StopSignal::Exit]);
 }
 
 /// The control socket was gone, and is there again.
@@ -408,9 +406,7 @@ fn the_record_of_another_process_and_one_in_a_reboot_or_behind_the_agent_view_ch
     bench.titled("1 awaiting input · claude agents");
     unmoved(&mut bench, pane);
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     assert!(bench.model.reboot.attempt.is_some());
     unmoved(&mut bench, pane);
     let mut bench = Bench::new();

@@ -41,8 +41,7 @@ impl Bench {
     /// A session with the bridge in force and a figure, whose review stands at the way in place.
     fn reviewed_in_place(&mut self) {
         self.used(155_000);
-        self.press(KeyCode::F(5));
-        self.git();
+        self.review();
         self.press(KeyCode::Char('w'));
         assert!(in_place::is_chosen(&self.model));
     }
@@ -218,8 +217,7 @@ fn the_draft_and_what_runs_in_the_background_do_not_hold_it_up() {
     bench.prompted(OLD, "work");
     bench.left(OLD, None, in_background(&["a"]));
     bench.used(155_000);
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     assert_eq!(blocked_by(&bench.model), [Block::Background]);
     bench.press(KeyCode::Char('w'));
     assert_eq!(blocked_by(&bench.model), []);

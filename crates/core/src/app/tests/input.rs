@@ -129,8 +129,7 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
         above.ends_with("\nX")
     };
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     bench.press(KeyCode::Char('e'));
     bench.press(KeyCode::Char('X'));
     bench.key(KeyCode::Char('s'), KeyModifiers::CONTROL);
@@ -177,8 +176,7 @@ fn the_editor_opens_at_the_line_in_view_and_the_edit_is_in_sight_afterwards() {
     let notes = "## Objective\nship\n\n## Key Decisions\n- one\n- two\n\n## Blockers\n- none\n";
     let notes = notes.to_owned();
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(notes))));
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let line_of = |bench: &Bench, wanted: &str| {
         let mut lines = bench.model.draft.handoff.current().text.lines();
         lines.position(|line| line.contains(wanted)).expect(wanted)
@@ -235,8 +233,7 @@ fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
         bench.press(KeyCode::Char(zoom));
         assert!(bench.model.view.zoomed, "{zoom}");
         bench.press(KeyCode::F(8));
-        bench.press(KeyCode::F(5));
-        bench.git();
+        bench.review();
         let effects = bench.press(KeyCode::Char(copy));
         assert!(has!(effects, Effect::Copy(_)), "{copy}");
         bench.press(KeyCode::Esc);

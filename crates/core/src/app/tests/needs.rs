@@ -372,8 +372,7 @@ fn a_handoff_is_approved_from_afar_as_it_was_read_or_with_an_edit() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     bench.turn_ended(OLD);
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     assert_eq!(bench.step(), Some(Step::Review));
     let approve = |bench: &mut Bench, handoff: Option<&str>, revision: Option<String>| {
         let body = ApproveBody {

@@ -149,9 +149,7 @@ fn ask_offers_it_and_goes_ahead_by_a_person_alone() {
     assert_eq!(bench.fills(), None);
     assert!(goes_on_the_fly(&bench.model), "it is what F5 offers");
     assert_eq!(banner(&bench.model), Some(Banner::Asks));
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let effects = bench.press(KeyCode::Enter);
+    let effects = bench.approve();
     let (id, text, when) = replaces(&effects).expect("the order is given");
     assert_eq!(when, ReplaceWhen::NextStep);
     assert_eq!(text, bench.model.draft.handoff.current().text);
@@ -163,8 +161,7 @@ fn ask_offers_it_and_goes_ahead_by_a_person_alone() {
     // By the keys for the ways each is reached, and what was chosen stays chosen.
     let mut bench = Bench::at_work(RebootMode::Ask);
     bench.fills();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     bench.press(KeyCode::Char('w'));
     assert!(!goes_on_the_fly(&bench.model));
     bench.used(156_000);
@@ -180,8 +177,7 @@ fn ask_offers_it_and_goes_ahead_by_a_person_alone() {
 fn manual_does_it_by_order_only() {
     let mut bench = Bench::at_work(RebootMode::Manual);
     assert_eq!((bench.fills(), bench.step()), (None, None));
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     assert!(
         !goes_on_the_fly(&bench.model),
         "a fresh session is what a person's order means"
@@ -213,11 +209,7 @@ fn a_turn_that_ends_before_its_next_step_is_followed_by_what_was_approved() {
         };
         let mut bench = Bench::at_work(mode);
         let by_itself = bench.fills();
-        let id = by_itself.unwrap_or_else(|| {
-            bench.press(KeyCode::F(5));
-            bench.git();
-            replaces(&bench.press(KeyCode::Enter)).expect("the order").0
-        });
+        let id = by_itself.unwrap_or_else(|| replaces(&bench.approve()).expect("the order").0);
         let mut effects = Vec::new();
         let is_lowered = answer == Outcome::Lowered;
         if !late {
@@ -294,9 +286,7 @@ fn where_the_client_refuses_auto_waits_for_the_end_of_the_turn() {
     // A person's order is refused with the reason, and can be given in another way.
     let mut bench = Bench::at_work(RebootMode::Ask);
     bench.fills();
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let id = replaces(&bench.press(KeyCode::Enter)).expect("the order").0;
+    let id = replaces(&bench.approve()).expect("the order").0;
     bench.answered(id, Outcome::Failed(why.to_owned()));
     assert_eq!(bench.step(), None);
     assert!(bench.notice().contains(why), "{}", bench.notice());

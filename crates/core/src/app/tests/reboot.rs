@@ -70,8 +70,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
 #[test]
 fn nothing_is_done_before_its_step_is_on_disk() {
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     bench.journal_answers = false;
     let effects = bench.press(KeyCode::Enter);
     assert!(signals(&effects).is_empty());
@@ -202,9 +201,7 @@ fn a_new_agent_that_dies_behind_its_proof_has_ended_like_any_other() {
 fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let effects = bench.press(KeyCode::Enter);
+    let effects = bench.approve();
     assert_eq!(
         (bench.step(), signals(&effects)),
         (Some(Step::Waiting), vec![])
@@ -217,9 +214,7 @@ fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
 fn a_second_approval_interrupts_the_turn() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.press(KeyCode::F(5));
-    bench.git();
-    bench.press(KeyCode::Enter);
+    bench.approve();
     bench.press(KeyCode::F(5));
     let effects = bench.press(KeyCode::Enter);
     assert!(
@@ -237,9 +232,7 @@ fn a_second_approval_interrupts_the_turn() {
 #[test]
 fn a_rung_that_does_not_help_is_followed_by_the_next() {
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
-    let mut effects = bench.press(KeyCode::Enter);
+    let mut effects = bench.approve();
     for signal in [
         StopSignal::Exit,
         StopSignal::Hangup,
@@ -1182,8 +1175,7 @@ fn a_note_that_is_being_written_makes_the_countdown_wait() {
 #[test]
 fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
     let mut bench = Bench::new();
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     bench.missing = Some("no room on the disk".to_owned());
     let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
@@ -1204,9 +1196,7 @@ fn what_the_new_session_needs_is_there_before_the_old_one_is_touched() {
     );
     // The next one finds room.
     bench.missing = None;
-    bench.press(KeyCode::F(5));
-    bench.git();
-    assert_eq!(signals(&bench.press(KeyCode::Enter)), [StopSignal::Exit]);
+    assert_eq!(signals(&bench.approve()), [StopSignal::Exit]);
 }
 
 #[test]
@@ -1214,9 +1204,7 @@ fn why_a_reboot_was_refused_stands_until_something_changes() {
     let refused = || {
         let mut bench = Bench::new();
         bench.missing = Some("no room on the disk".to_owned());
-        bench.press(KeyCode::F(5));
-        bench.git();
-        bench.press(KeyCode::Enter);
+        bench.approve();
         bench.wait(Duration::from_mins(1));
         bench.send(Event::TimerFired(TimerId::Notice));
         assert!(bench.model.view.notices.is_empty());
@@ -1273,8 +1261,7 @@ fn a_reboot_that_was_taken_back_does_not_wait_for_its_preparation() {
     let mut config = Config::default();
     config.hooks.pre_reboot = Some("sleep 20".to_owned());
     let mut bench = Bench::with(config);
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     let at = bench.at();
     let first = bench.model.reboot.attempt.as_ref().unwrap();
     let (reboot, attempt) = (first.id, first.epoch);
@@ -1371,8 +1358,7 @@ fn the_command_after_a_reboot_gets_its_outcome() {
 
     // One that never began.
     let mut bench = Bench::with(config);
-    bench.press(KeyCode::F(5));
-    bench.git();
+    bench.review();
     assert_eq!(reported(&bench.press(KeyCode::Esc)), None);
 }
 
@@ -1463,8 +1449,7 @@ fn a_handoff_that_waits_for_the_end_of_a_turn_has_what_came_meanwhile_unless_it_
     for edited in [false, true] {
         let mut bench = Bench::new();
         bench.prompted(OLD, "work");
-        bench.press(KeyCode::F(5));
-        bench.git();
+        bench.review();
         if edited {
             bench.press(KeyCode::Char('e'));
             bench.press(KeyCode::Char('!'));
