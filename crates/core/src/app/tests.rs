@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use pitstop_agent::{
-    AgentEvent, AgentKind, Background, BackgroundTask, StartSource, StatusLine,
+    AgentEvent, AgentKind, Background, BackgroundTask, Failure, StartSource, StatusLine,
     bridge::{Decision, InstanceName, QuestionId},
     claude::prompt_box::{PromptBox, ShownPrompt},
 };
@@ -414,6 +414,21 @@ impl Bench {
             last_message: said.map(str::to_owned),
             background,
             transcript_path: None,
+        }))
+    }
+
+    fn failed(&mut self, failure: Failure, message: &str) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::TurnFailed {
+            session: session(OLD),
+            failure,
+            message: message.to_owned(),
+        }))
+    }
+
+    fn asks(&mut self, about: &str) -> Vec<Effect> {
+        self.send(Event::Agent(AgentEvent::DialogOpened {
+            session: session(OLD),
+            about: about.to_owned(),
         }))
     }
 

@@ -19,13 +19,6 @@ impl Bench {
         }))
     }
 
-    fn asks(&mut self, about: &str) -> Vec<Effect> {
-        self.send(Event::Agent(AgentEvent::DialogOpened {
-            session: session(OLD),
-            about: about.to_owned(),
-        }))
-    }
-
     /// A dialog takes the place of the prompt box.
     fn hides(&mut self) -> Vec<Effect> {
         self.prompt_box(PromptBox::Absent)

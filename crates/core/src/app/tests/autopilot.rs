@@ -9,9 +9,7 @@ use crate::{
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     lineage::Cause,
 };
-use pitstop_agent::{
-    Failure, PermissionRequest, RateLimit, StatusLine, ToolCall, ToolOutput, claude,
-};
+use pitstop_agent::{PermissionRequest, RateLimit, ToolCall, ToolOutput, claude};
 use pitstop_transcript::usage::Usage;
 
 use super::*;
@@ -87,14 +85,6 @@ impl Bench {
         }
         self.since_start = end;
         done
-    }
-
-    fn failed(&mut self, failure: Failure, message: &str) -> Vec<Effect> {
-        self.send(Event::Agent(AgentEvent::TurnFailed {
-            session: session(OLD),
-            failure,
-            message: message.to_owned(),
-        }))
     }
 
     fn status_line(&mut self, used: u64, cost: f64, limit: Option<RateLimit>) -> Vec<Effect> {
@@ -440,17 +430,9 @@ fn a_service_that_never_comes_back_ends_a_headless_run() {
 #[test]
 fn typing_holds_the_run_and_answering_a_dialog_does_not() {
     let mut bench = run(plan());
-    let dialog = AgentEvent::DialogOpened {
-        session: session(OLD),
-        about: "Bash".to_owned(),
-    };
-    let effects = bench.send(Event::Agent(dialog.clone()));
+    let effects = bench.asks("Bash");
     assert_eq!(calls(&effects), 1);
-    assert_eq!(
-        calls(&bench.send(Event::Agent(dialog))),
-        0,
-        "once is enough"
-    );
+    assert_eq!(calls(&bench.asks("Bash")), 0, "once is enough");
     let report = crate::app::autopilot::report(&bench.model).expect("a run");
     assert_eq!(report.phase, RunPhase::Waiting);
     assert_eq!(report.why.as_deref(), Some("The agent asks you: Bash"));
@@ -484,10 +466,7 @@ fn typing_holds_the_run_and_answering_a_dialog_does_not() {
 fn a_dialog_in_a_headless_run_trips_after_a_while() {
     let mut bench = headless();
     let mut timers = Vec::new();
-    let effects = bench.send(Event::Agent(AgentEvent::DialogOpened {
-        session: session(OLD),
-        about: "Bash".to_owned(),
-    }));
+    let effects = bench.asks("Bash");
     keep_timers(bench.since_start, &effects, &mut timers);
     bench.prompt_box(PromptBox::Absent);
     bench.pass(Duration::from_secs(29), &mut timers);
@@ -519,10 +498,7 @@ fn the_end_at_a_dialog_names_the_question_and_not_the_clients_notification() {
             call: None,
             request,
         });
-        effects.extend(bench.send(Event::Agent(AgentEvent::DialogOpened {
-            session: session(OLD),
-            about: "Claude needs your permission".to_owned(),
-        })));
+        effects.extend(bench.asks("Claude needs your permission"));
         keep_timers(bench.since_start, &effects, &mut timers);
         bench.prompt_box(PromptBox::Absent);
         let effects = bench.pass(Duration::from_secs(31), &mut timers);

@@ -8,7 +8,7 @@ use crate::{
     },
     lineage::{Cause, checkpoint::Checkpoint},
 };
-use pitstop_agent::{Failure, ToolCall, ToolOutput};
+use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::{
     preserved::{Item, Origin},
     scratchpad::{TEMPLATE, versions::Versions},

@@ -211,7 +211,7 @@ fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() 
     let stopped = AgentEvent::TurnEnded {
         session: session(MOVED),
         last_message: None,
-        background: pitstop_agent::Background::default(),
+        background: Background::default(),
         transcript_path: Some("/t/77.jsonl".to_owned()),
     };
     assert!(follows(&bench.send(Event::Agent(stopped))));

@@ -394,12 +394,7 @@ fn what_was_put_aside_goes_over_until_it_is_back_or_given() {
 fn what_is_typed_while_a_usage_limit_holds_is_kept() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "port it");
-    let failure = pitstop_agent::Failure::UsageLimit;
-    bench.send(Event::Agent(AgentEvent::TurnFailed {
-        session: session(OLD),
-        failure,
-        message: "limit reached".to_owned(),
-    }));
+    bench.failed(Failure::UsageLimit, "limit reached");
     assert_eq!(bench.model.session.agent.state, AgentState::Limit);
     bench.prompt_box(holds("when you are back: run the tests"));
     let kept = bench.kept_in_a_moment();

@@ -7,7 +7,7 @@ use crate::{
     api::wire::CheckpointBody,
     app::event::{HandoffFiles, TranscriptFacts},
 };
-use pitstop_agent::{Failure, ToolCall, ToolOutput};
+use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::{
     IncludedFile,
     breakpoint::git::{Commit, GitFacts},
@@ -92,11 +92,7 @@ fn a_turn_without_its_hook_is_read_from_the_transcript() {
         let effects = written(&mut bench, "SCRATCHPAD:\nnew notes\nSIGNAL:\nDONE: next");
         assert_eq!(notes_written(&effects), Some("new notes\n"), "{how}");
         if how == "a failure" {
-            bench.send(Event::Agent(AgentEvent::TurnFailed {
-                session: session(OLD),
-                failure: Failure::Service,
-                message: "529".to_owned(),
-            }));
+            bench.failed(Failure::Service, "529");
         }
         assert_eq!(bench.model.draft.preserved.completed_items, ["next"]);
         assert!(bench.model.draft.preserved.pending_items.is_empty());

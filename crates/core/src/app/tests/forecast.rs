@@ -83,10 +83,7 @@ fn a_question_that_waits_for_the_human_is_no_work() {
     let mut bench = Bench::new();
     bench.long_turn(20_000, 20);
     for call in 20..40 {
-        bench.send(Event::Agent(AgentEvent::DialogOpened {
-            session: session(OLD),
-            about: "Bash".to_owned(),
-        }));
+        bench.asks("Bash");
         bench.hides_for_an_hour();
         bench.tool_adds(20_000 + call * 1_000, false);
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::api::wire::{ApproveBody, NeedKind, PermissionAnswer, PermissionBody};
 use crate::app::report;
-use pitstop_agent::{Failure, PermissionRequest};
+use pitstop_agent::PermissionRequest;
 
 /// The calls, and the calls that are taken back.
 fn calls(effects: &[Effect]) -> (Vec<NeedKind>, Vec<NeedKind>) {
@@ -11,29 +11,22 @@ fn calls(effects: &[Effect]) -> (Vec<NeedKind>, Vec<NeedKind>) {
     (called, all!(effects, Effect::Settled(need) => need.kind))
 }
 
-fn asks(about: &str) -> Event {
-    Event::Agent(AgentEvent::DialogOpened {
-        session: session(OLD),
-        about: about.to_owned(),
-    })
-}
-
 #[test]
 fn a_question_is_called_once_and_taken_back_and_the_next_is_another() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    let effects = bench.send(asks("Bash"));
+    let effects = bench.asks("Bash");
     assert_eq!(calls(&effects), (vec![NeedKind::Question], vec![]));
     let first = bench.model.outside.needs()[0].clone();
     assert_eq!((first.why.as_str(), first.called), ("Bash", true));
     // The client reports it twice.
     bench.wait(Duration::from_millis(400));
-    let effects = bench.send(asks("Claude needs your permission to use Bash"));
+    let effects = bench.asks("Claude needs your permission to use Bash");
     assert_eq!(calls(&effects), (vec![], vec![]));
     assert_eq!(bench.model.outside.needs()[0].id, first.id);
     let effects = bench.prompted(OLD, "more");
     assert_eq!(calls(&effects), (vec![], vec![NeedKind::Question]));
-    let effects = bench.send(asks("Edit"));
+    let effects = bench.asks("Edit");
     assert_eq!(calls(&effects), (vec![NeedKind::Question], vec![]));
     assert_ne!(bench.model.outside.needs()[0].id, first.id);
 }
@@ -47,7 +40,7 @@ fn a_form_keeps_its_words_when_the_client_reports_it_without_any() {
         ("forms: Which region?", "forms: Which region?"),
         ("", "forms: Which region?"),
     ] {
-        bench.send(asks(about));
+        bench.asks(about);
         assert_eq!(bench.model.outside.needs()[0].why, why);
     }
 }
@@ -117,12 +110,7 @@ fn a_reason_that_changes_is_the_new_one_without_its_secrets_and_the_same_need() 
         "overloaded".to_owned(),
         format!("the key {secret} is refused"),
     ] {
-        let event = AgentEvent::TurnFailed {
-            session: session(OLD),
-            failure: Failure::Other,
-            message: said,
-        };
-        bench.send(Event::Agent(event));
+        bench.failed(Failure::Other, &said);
         // It is read after each event.
         bench.press(KeyCode::F(1));
         let need = &bench.model.outside.needs()[0];
@@ -144,11 +132,7 @@ fn a_usage_limit_calls_when_it_is_reached_and_when_it_is_over() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     bench.model.session.agent.limit_reset = Some(bench.at().wall + Duration::from_secs(600));
-    let effects = bench.send(Event::Agent(AgentEvent::TurnFailed {
-        session: session(OLD),
-        failure: Failure::UsageLimit,
-        message: "limit reached".to_owned(),
-    }));
+    let effects = bench.failed(Failure::UsageLimit, "limit reached");
     assert_eq!(calls(&effects), (vec![NeedKind::Limit], vec![]));
     assert_eq!(bench.model.outside.needs()[0].why, "limit reached");
     let awaited = |effects: &[Effect]| has!(effects, Effect::SetTimer(TimerId::LimitOver, _));
@@ -168,14 +152,6 @@ fn a_usage_limit_calls_when_it_is_reached_and_when_it_is_over() {
     assert_eq!(calls(&effects), (vec![], vec![NeedKind::LimitOver]));
 }
 
-fn fails(failure: Failure, message: &str) -> Event {
-    Event::Agent(AgentEvent::TurnFailed {
-        session: session(OLD),
-        failure,
-        message: message.to_owned(),
-    })
-}
-
 #[test]
 fn a_turn_that_has_failed_calls_until_the_next_one() {
     for (failure, what) in [
@@ -185,7 +161,7 @@ fn a_turn_that_has_failed_calls_until_the_next_one() {
     ] {
         let mut bench = Bench::new();
         bench.prompted(OLD, "work");
-        let effects = bench.send(fails(failure, "API Error: 529"));
+        let effects = bench.failed(failure, "API Error: 529");
         assert_eq!(calls(&effects), (vec![NeedKind::TurnFailed], vec![]));
         let need = &bench.model.outside.needs()[0];
         assert_eq!(
@@ -198,7 +174,7 @@ fn a_turn_that_has_failed_calls_until_the_next_one() {
     // A person stops the next one.
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    bench.send(fails(Failure::Service, "API Error: 529"));
+    bench.failed(Failure::Service, "API Error: 529");
     bench.prompted(OLD, "go on");
     bench.model.session.agent.end_turn(AgentState::Idle);
     bench.wait(Duration::from_secs(60));
@@ -207,7 +183,7 @@ fn a_turn_that_has_failed_calls_until_the_next_one() {
     // Only a turn that ends well shows that the account is accepted again.
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    let effects = bench.send(fails(Failure::Account, "Please run /login"));
+    let effects = bench.failed(Failure::Account, "Please run /login");
     assert_eq!(calls(&effects), (vec![NeedKind::TurnFailed], vec![]));
     let effects = bench.prompted(OLD, "go on");
     assert_eq!(calls(&effects), (vec![], vec![]));
@@ -220,11 +196,7 @@ fn a_full_window_and_an_end_are_called_each_as_what_it_is() {
     let mut bench = Bench::new();
     bench.model.reboot.mode = RebootMode::Manual;
     bench.prompted(OLD, "work");
-    let effects = bench.send(Event::Agent(AgentEvent::TurnFailed {
-        session: session(OLD),
-        failure: Failure::ContextLimit,
-        message: "prompt is too long".to_owned(),
-    }));
+    let effects = bench.failed(Failure::ContextLimit, "prompt is too long");
     assert_eq!(calls(&effects), (vec![NeedKind::ContextRefused], vec![]));
     let effects = bench.exited(1);
     assert_eq!(
@@ -300,7 +272,7 @@ fn a_permission_is_answered_from_afar_once_and_by_whom_is_logged() {
         assert_eq!((shown.id, shown.input.as_str()), (need.id, "cargo test"));
         // The client's notification of the same question changes nothing.
         bench.wait(Duration::from_secs(6));
-        let effects = bench.send(asks("Claude needs your permission to use Bash"));
+        let effects = bench.asks("Claude needs your permission to use Bash");
         assert_eq!(
             (calls(&effects), answers(&effects)),
             ((vec![], vec![]), vec![])

@@ -7,7 +7,6 @@ use crate::app::{
     reboot::{Banner, QuietReason, banner},
     report,
 };
-use pitstop_agent::Failure;
 use pitstop_transcript::{human::HumanWords, prompts::HANDOFF};
 use serde_json::json;
 
@@ -564,13 +563,6 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
 
 #[test]
 fn a_service_that_takes_no_prompt_holds_an_automatic_reboot_back() {
-    let failed = |bench: &mut Bench, failure| {
-        bench.send(Event::Agent(AgentEvent::TurnFailed {
-            session: session(OLD),
-            failure,
-            message: "refused".to_owned(),
-        }));
-    };
     let mut config = Config::default();
     config.reboot.mode = RebootMode::Auto;
     for failure in [Failure::UsageLimit, Failure::RateLimit, Failure::Account] {
@@ -582,7 +574,7 @@ fn a_service_that_takes_no_prompt_holds_an_automatic_reboot_back() {
                 bench.used(160_000);
                 assert!(bench.step().is_some());
             }
-            failed(&mut bench, failure);
+            bench.failed(failure, "refused");
             bench.used(161_000);
             assert_eq!(bench.step(), None, "{failure:?}");
             let held = banner(&bench.model);
@@ -598,7 +590,7 @@ fn a_service_that_takes_no_prompt_holds_an_automatic_reboot_back() {
     let mut bench = Bench::with(config);
     bench.prompted(OLD, "work");
     bench.used(160_000);
-    failed(&mut bench, Failure::Service);
+    bench.failed(Failure::Service, "refused");
     assert!(bench.step().is_some());
 }
 
