@@ -17,7 +17,8 @@ use crate::{
     },
 };
 use pitstop_agent::{
-    AgentEvent, AgentKind, Background, BackgroundTask, Failure, StartSource, StatusLine,
+    AgentEvent, AgentKind, Background, BackgroundTask, Failure, StartSource, StatusLine, ToolCall,
+    ToolOutput,
     bridge::{Decision, InstanceName, QuestionId},
     claude::prompt_box::{PromptBox, ShownPrompt},
 };
@@ -429,6 +430,51 @@ impl Bench {
         self.send(Event::Agent(AgentEvent::DialogOpened {
             session: session(OLD),
             about: about.to_owned(),
+        }))
+    }
+
+    fn shell(&mut self, command: &str, stdout: &str) -> Vec<Effect> {
+        let call = ToolCall {
+            name: "Bash".to_owned(),
+            command: Some(command.to_owned()),
+            ..ToolCall::default()
+        };
+        self.tool(call, stdout)
+    }
+
+    fn edit(&mut self, file: &str) -> Vec<Effect> {
+        let call = ToolCall {
+            name: "Edit".to_owned(),
+            file: Some(file.to_owned()),
+            ..ToolCall::default()
+        };
+        self.tool(call, "")
+    }
+
+    /// The agent changes its to-do list.
+    fn plans(&mut self, change: TodoCall) -> Vec<Effect> {
+        let call = ToolCall {
+            name: "TodoWrite".to_owned(),
+            todo: Some(Box::new(change)),
+            ..ToolCall::default()
+        };
+        self.tool(call, "")
+    }
+
+    fn tool(&mut self, call: ToolCall, stdout: &str) -> Vec<Effect> {
+        let output = ToolOutput {
+            stdout: stdout.to_owned(),
+            ..ToolOutput::default()
+        };
+        self.tool_ran(call, output)
+    }
+
+    fn tool_ran(&mut self, call: ToolCall, output: ToolOutput) -> Vec<Effect> {
+        let session = self.model.session.id;
+        self.send(Event::Agent(AgentEvent::ToolFinished {
+            session,
+            call,
+            output,
         }))
     }
 

@@ -1,7 +1,6 @@
 //! What the agent does, by hooks, title and prompt box.
 
 use super::*;
-use pitstop_agent::ToolCall;
 
 impl Bench {
     pub(super) fn tool_starts(&mut self, name: &str, id: &str) -> Vec<Effect> {
@@ -12,11 +11,7 @@ impl Bench {
     }
 
     pub(super) fn tool_ends(&mut self, name: &str, id: &str) -> Vec<Effect> {
-        self.send(Event::Agent(AgentEvent::ToolFinished {
-            session: self.model.session.id,
-            call: call(name, id),
-            output: pitstop_agent::ToolOutput::default(),
-        }))
+        self.tool(call(name, id), "")
     }
 
     /// A dialog takes the place of the prompt box.

@@ -383,19 +383,17 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
     let mut bench = Bench::new();
     bench.started(1);
     let mut ran = |stdout: &str, stderr: &str| {
-        bench.send(Event::Agent(AgentEvent::ToolFinished {
-            session: session(1),
-            call: pitstop_agent::ToolCall {
-                name: "Bash".to_owned(),
-                command: Some("cargo test".to_owned()),
-                ..Default::default()
-            },
-            output: pitstop_agent::ToolOutput {
-                stdout: stdout.to_owned(),
-                stderr: stderr.to_owned(),
-                ..Default::default()
-            },
-        }));
+        let call = ToolCall {
+            name: "Bash".to_owned(),
+            command: Some("cargo test".to_owned()),
+            ..ToolCall::default()
+        };
+        let output = ToolOutput {
+            stdout: stdout.to_owned(),
+            stderr: stderr.to_owned(),
+            ..ToolOutput::default()
+        };
+        bench.tool_ran(call, output);
         bench.model.draft.handoff.generated.text.clone()
     };
     let failed = "running 1 test\ntest tests::adds ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";

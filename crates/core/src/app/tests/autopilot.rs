@@ -9,7 +9,7 @@ use crate::{
     autopilot::{Caps, End, Fresh, Limits, Phase, Plan, RunEvent, prompt},
     lineage::Cause,
 };
-use pitstop_agent::{PermissionRequest, RateLimit, ToolCall, ToolOutput, claude};
+use pitstop_agent::{PermissionRequest, RateLimit, claude};
 use pitstop_transcript::usage::Usage;
 
 use super::*;
@@ -276,11 +276,7 @@ fn the_hook_of_a_tool_that_comes_behind_that_of_its_turn_ends_no_turn_again() {
         bench.titled("✳ boat");
         bench.said(OLD, "one");
         let turns = bench.model.session.agent.turns;
-        bench.send(Event::Agent(AgentEvent::ToolFinished {
-            session: session(OLD),
-            call: ToolCall::default(),
-            output: ToolOutput::default(),
-        }));
+        bench.tool(ToolCall::default(), "");
         bench.facts_read(TranscriptFacts {
             turns: 1,
             whole: true,
@@ -784,10 +780,10 @@ fn a_headless_run_types_nothing_under_a_dialog_of_which_no_hook_speaks() {
     let mut timers = Vec::new();
     bench.send(Event::Agent(AgentEvent::ToolStarted {
         session: session(OLD),
-        call: pitstop_agent::ToolCall {
+        call: ToolCall {
             id: Some("t1".to_owned()),
             name: "Bash".to_owned(),
-            ..pitstop_agent::ToolCall::default()
+            ..ToolCall::default()
         },
     }));
     bench.titled("✳ work");
@@ -988,15 +984,7 @@ fn a_run_whose_agent_works_by_new_commands_is_at_work_though_git_shows_no_change
         });
         let mut timers = Vec::new();
         for number in 0..6 {
-            bench.send(Event::Agent(AgentEvent::ToolFinished {
-                session: session(OLD),
-                call: pitstop_agent::ToolCall {
-                    name: "Bash".to_owned(),
-                    command: Some(command(number)),
-                    ..pitstop_agent::ToolCall::default()
-                },
-                output: pitstop_agent::ToolOutput::default(),
-            }));
+            bench.shell(&command(number), "");
             let effects = bench.said(OLD, &format!("step {number}"));
             keep_timers(bench.since_start, &effects, &mut timers);
             bench.pass(Duration::from_secs(10), &mut timers);

@@ -10,7 +10,6 @@ use crate::{
     app::{breakpoint, changes::ModelSnapshot, event::Kept, metrics, report, restore},
     lineage::Cause,
 };
-use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::breakpoint::git::{Commit, GitFacts, OtherTree};
 
 use super::*;
@@ -93,41 +92,6 @@ impl Bench {
         let mut effects = self.send(Event::Read(ReadEvent::Git(facts)));
         effects.extend(self.send(Event::Read(ReadEvent::HandoffFiles(Box::default()))));
         effects
-    }
-
-    fn shell(&mut self, command: &str, stdout: &str) -> Vec<Effect> {
-        self.tool(
-            ToolCall {
-                name: "Bash".to_owned(),
-                command: Some(command.to_owned()),
-                ..ToolCall::default()
-            },
-            stdout,
-        )
-    }
-
-    fn edit(&mut self, file: &str) -> Vec<Effect> {
-        self.tool(
-            ToolCall {
-                name: "Edit".to_owned(),
-                file: Some(file.to_owned()),
-                ..ToolCall::default()
-            },
-            "",
-        )
-    }
-
-    fn tool(&mut self, call: ToolCall, stdout: &str) -> Vec<Effect> {
-        let output = ToolOutput {
-            stdout: stdout.to_owned(),
-            ..ToolOutput::default()
-        };
-        let session = session(OLD);
-        self.send(Event::Agent(AgentEvent::ToolFinished {
-            session,
-            call,
-            output,
-        }))
     }
 
     /// The level changes only with the next event.

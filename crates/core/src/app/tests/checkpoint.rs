@@ -8,7 +8,6 @@ use crate::{
     },
     lineage::{Cause, checkpoint::Checkpoint},
 };
-use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::{
     preserved::{Item, Origin},
     scratchpad::{TEMPLATE, versions::Versions},
@@ -206,11 +205,10 @@ fn restored(checkpoint: &Checkpoint, notes: &str) -> Bench {
 fn worked() -> (Bench, Checkpoint) {
     let mut bench = Bench::new();
     bench.prompted(OLD, "build the lighthouse");
-    todo_list(
-        &mut bench,
+    bench.plans(list(
         "t1",
         &[("dig", Status::Completed), ("lay stones", Status::Pending)],
-    );
+    ));
     bench.said(OLD, "DECISION: granite | it lasts\nISSUE[high]: the crane leaks\nSTATE height=40 m\nTODO: order glass\nDONE: survey\n\
          SCRATCHPAD:\n## Current Understanding\nthe rock is sound\n- [x] clear the site\n- [ ] paint it\nSIGNAL:",
     );
@@ -226,22 +224,6 @@ fn worked() -> (Bench, Checkpoint) {
     let effects = bench.control(Control::Save(CheckpointBody::EMPTY));
     let checkpoint = saved(&effects)[0].clone();
     (bench, checkpoint)
-}
-
-fn todo_list(bench: &mut Bench, id: &str, entries: &[(&str, Status)]) {
-    bench.send(Event::Agent(AgentEvent::ToolFinished {
-        session: session(OLD),
-        call: ToolCall {
-            id: Some(id.to_owned()),
-            name: "TodoWrite".to_owned(),
-            command: None,
-            directory: None,
-            file: None,
-            by_subagent: false,
-            todo: Some(Box::new(list(id, entries))),
-        },
-        output: ToolOutput::default(),
-    }));
 }
 
 #[test]
@@ -321,7 +303,7 @@ fn what_is_restored_belongs_to_its_source_again() {
     ] {
         assert_eq!(notes.contains(line), stays, "{line} in {notes}");
     }
-    todo_list(&mut bench, "t2", &[("lay bricks", Status::Pending)]);
+    bench.plans(list("t2", &[("lay bricks", Status::Pending)]));
     let state = &bench.model.draft.preserved;
     let pending: Vec<&str> = state.pending_items.iter().map(Item::as_str).collect();
     assert_eq!(pending, ["order glass", "mind the gulls", "lay bricks"]);

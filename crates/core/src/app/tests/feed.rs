@@ -7,14 +7,13 @@ use crate::{
     api::wire::CheckpointBody,
     app::event::{HandoffFiles, TranscriptFacts},
 };
-use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::{
     IncludedFile,
     breakpoint::git::{Commit, GitFacts},
     preserved::{Item, Origin},
     signal,
 };
-use pitstop_transcript::todo::{Status, TodoCall, Todos};
+use pitstop_transcript::todo::Todos;
 
 fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
     let session = bench.model.session.id;
@@ -32,18 +31,6 @@ fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
             ..TranscriptFacts::default()
         },
     )
-}
-
-fn called(bench: &mut Bench, todo: TodoCall) -> Vec<Effect> {
-    bench.send(Event::Agent(AgentEvent::ToolFinished {
-        session: bench.model.session.id,
-        call: ToolCall {
-            name: "TodoWrite".to_owned(),
-            todo: Some(Box::new(todo)),
-            ..ToolCall::default()
-        },
-        output: ToolOutput::default(),
-    }))
 }
 
 fn repository(head: &str, modified: &[&str]) -> ReadEvent {
@@ -134,7 +121,7 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
         "t1",
         &[("one", Status::Completed), ("two", Status::Pending)],
     );
-    called(&mut bench, first.clone());
+    bench.plans(first.clone());
     let state = &bench.model.draft.preserved;
     assert_eq!(state.completed_items, [Item::new("one", Origin::Todo)]);
     assert_eq!(
@@ -317,18 +304,7 @@ fn the_tests_are_shown_when_they_are_to_be_and_preserved_in_any_case() {
         let mut bench = Bench::with(config);
         let stdout = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\n\
             test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        bench.send(Event::Agent(AgentEvent::ToolFinished {
-            session: session(OLD),
-            call: ToolCall {
-                name: "Bash".to_owned(),
-                command: Some("cargo test".to_owned()),
-                ..ToolCall::default()
-            },
-            output: ToolOutput {
-                stdout: stdout.to_owned(),
-                ..ToolOutput::default()
-            },
-        }));
+        bench.shell("cargo test", stdout);
         let start = bench.rebooted();
         let text = start.prompt.expect("a handoff");
         assert_eq!(

@@ -4,7 +4,6 @@ use crate::{
     api::wire::{ForecastReport, ForecastUnit},
     app::forecast::report,
 };
-use pitstop_agent::{ToolCall, ToolOutput};
 
 use super::*;
 
@@ -19,11 +18,7 @@ impl Bench {
             by_subagent,
             ..ToolCall::default()
         };
-        self.send(Event::Agent(AgentEvent::ToolFinished {
-            session: self.model.session.id,
-            call,
-            output: ToolOutput::default(),
-        }));
+        self.tool(call, "");
         self.used(used);
     }
 

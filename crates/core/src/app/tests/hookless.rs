@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::app::event::{Closing, MadeAgain, PlacesSeen, Ran, TranscriptFacts};
-use pitstop_agent::{ToolCall, ToolOutput};
 
 /// Its process runs, and no hook has spoken.
 fn silent() -> Bench {

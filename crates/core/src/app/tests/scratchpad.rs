@@ -8,7 +8,6 @@ use crate::{
     },
     lineage::checkpoint::SavedScratchpad,
 };
-use pitstop_agent::{ToolCall, ToolOutput};
 use pitstop_handoff::scratchpad::versions::{Author, Versions};
 
 fn signal(bench: &mut Bench, text: &str) -> Vec<Effect> {
@@ -24,17 +23,10 @@ fn agent_wrote(bench: &mut Bench) -> Vec<Effect> {
     let call = ToolCall {
         id: Some("c1".to_owned()),
         name: "Write".to_owned(),
-        command: None,
-        directory: None,
         file: Some("/p/.pitstop/scratchpad.md".to_owned()),
-        by_subagent: false,
-        todo: None,
+        ..ToolCall::default()
     };
-    bench.send(Event::Agent(AgentEvent::ToolFinished {
-        session: session(OLD),
-        call,
-        output: ToolOutput::default(),
-    }))
+    bench.tool(call, "")
 }
 
 /// A person makes this of the text in the panel.
