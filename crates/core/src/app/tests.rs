@@ -336,7 +336,7 @@ impl Bench {
     }
 
     fn exited(&mut self, code: u32) -> Vec<Effect> {
-        let iteration = self.model.session.iteration();
+        let iteration = self.model.session.pane();
         self.send(Event::Pane(PaneEvent::Exited {
             iteration,
             exit: Exit::Code(code),

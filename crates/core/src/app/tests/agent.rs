@@ -234,10 +234,9 @@ fn a_model_that_a_person_has_chosen_is_the_one_of_all_later_processes() {
 fn a_turn_that_the_human_stopped_is_over_when_the_title_says_so() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
-    let title = |text: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(text.to_owned())));
-    bench.send(title("⠂ work"));
+    bench.titled("⠂ work");
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
-    let effects = bench.send(title("✳ work"));
+    let effects = bench.titled("✳ work");
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
     assert!(has!(effects, Effect::SetTimer(id, _) if *id == calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
@@ -279,9 +278,7 @@ fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
     assert_eq!(bench.model.session.agent.state, AgentState::Busy);
     // If it did refuse, its title says that no turn runs, and no hook reports an end.
     bench.wait(Duration::from_secs(1));
-    bench.send(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
-        "✳ work".to_owned(),
-    ))));
+    bench.titled("✳ work");
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
     bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Limit);

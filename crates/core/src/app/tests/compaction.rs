@@ -86,35 +86,30 @@ fn a_client_that_asks_again_opens_no_second_review_and_respects_a_no() {
 #[test]
 fn a_compaction_is_counted_in_the_record_of_its_iteration() {
     let mut bench = Bench::new();
-    let facts = |compactions, used: Option<u64>| {
-        Event::Read(ReadEvent::Transcript {
-            session: session(OLD),
-            facts: Box::new(crate::app::event::TranscriptFacts {
-                compactions,
-                used: used.map(Tokens),
-                whole: true,
-                ..Default::default()
-            }),
-        })
+    let facts = |compactions, used: Option<u64>| crate::app::event::TranscriptFacts {
+        compactions,
+        used: used.map(Tokens),
+        whole: true,
+        ..Default::default()
     };
-    bench.send(facts(0, Some(100_000)));
+    bench.facts_read(facts(0, Some(100_000)));
     bench.turn_ended(OLD);
-    bench.send(facts(0, Some(140_000)));
+    bench.facts_read(facts(0, Some(140_000)));
     bench.prompted(OLD, "more");
-    bench.send(facts(1, None));
+    bench.facts_read(facts(1, None));
     bench.session_starts(OLD, StartSource::Compact);
     let session = session(OLD);
     bench.send(Event::Agent(AgentEvent::Compacted { session }));
-    bench.send(facts(1, Some(30_000)));
+    bench.facts_read(facts(1, Some(30_000)));
     bench.turn_ended(OLD);
-    bench.send(facts(1, Some(34_000)));
+    bench.facts_read(facts(1, Some(34_000)));
     assert_eq!(bench.model.lineage.iterations()[0].compactions, 1);
     let notices = bench.model.view.notices.iter();
     let reported = notices.filter(|notice| notice.text.contains("compacted its context"));
     assert_eq!(reported.count(), 1);
     bench.exited(0);
     bench.press(KeyCode::Enter);
-    bench.send(facts(1, Some(34_000)));
+    bench.facts_read(facts(1, Some(34_000)));
     let counts: Vec<u32> = bench
         .model
         .lineage

@@ -6,13 +6,8 @@ use crate::app::reboot::blocked_by;
 /// The id under which the daemon runs the session on.
 const MOVED: u128 = 77;
 
-fn title(bench: &mut Bench, title: &str) -> Vec<Effect> {
-    let title = ScreenFact::Title(title.to_owned());
-    bench.send(Event::Pane(PaneEvent::Screen(title)))
-}
-
 fn forked(bench: &mut Bench) -> Vec<Effect> {
-    title(bench, "1 awaiting input · claude agents");
+    bench.titled("1 awaiting input · claude agents");
     bench.send(Event::Agent(AgentEvent::SessionStarted {
         session: session(MOVED),
         source: StartSource::Fork,
@@ -143,7 +138,7 @@ fn a_fork_that_no_start_names_is_looked_for_after_the_agent_view() {
         |effects: &[Effect]| has!(effects, Effect::FindMoved { from } if *from == [session(OLD)]);
     let mut bench = Bench::new();
     assert!(!asks(&spoke(&mut bench, MOVED)), "no agent view was seen");
-    let effects = title(&mut bench, "1 awaiting input · claude agents");
+    let effects = bench.titled("1 awaiting input · claude agents");
     assert!(asks(&effects), "it may have spoken before");
     assert!(asks(&spoke(&mut bench, MOVED)));
     assert!(!asks(&spoke(&mut bench, MOVED)), "once");
@@ -169,7 +164,7 @@ fn the_banner_goes_when_the_session_is_back() {
         notices.any(|notice| notice.text.starts_with("agent view:"))
     };
     assert!(shown(&bench) && bench.model.session.agent.listing);
-    title(&mut bench, "✳ count the herons");
+    bench.titled("✳ count the herons");
     assert!(!shown(&bench) && !bench.model.session.agent.listing);
     // It runs in the daemon all the same.
     bench.send(Event::ShutdownAsked { signal: "SIGTERM" });

@@ -6,15 +6,8 @@ use crate::app::event::Document;
 impl Bench {
     /// Opens the document that has the focus; what the editor was given.
     fn lend(&mut self) -> String {
-        self.prefix();
-        let effects = self.press(KeyCode::Char('E'));
+        let effects = reboot::prefixed(self, KeyCode::Char('E'));
         first!(effects, Effect::OpenEditor(text) => text.clone()).expect("the editor is opened")
-    }
-
-    fn prefix(&mut self) {
-        let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
-        let raw = Vec::new();
-        self.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
     }
 
     fn close(&mut self, text: &str) -> Vec<Effect> {

@@ -15,22 +15,13 @@ use pitstop_handoff::{
 };
 use pitstop_transcript::todo::Todos;
 
-fn facts(bench: &mut Bench, facts: TranscriptFacts) -> Vec<Effect> {
-    let session = bench.model.session.id;
-    let facts = Box::new(facts);
-    bench.send(Event::Read(ReadEvent::Transcript { session, facts }))
-}
-
 fn written(bench: &mut Bench, message: &str) -> Vec<Effect> {
     let signals = signal::parse_signals(message);
-    facts(
-        bench,
-        TranscriptFacts {
-            signals,
-            said: Some(message.to_owned()),
-            ..TranscriptFacts::default()
-        },
-    )
+    bench.facts_read(TranscriptFacts {
+        signals,
+        said: Some(message.to_owned()),
+        ..TranscriptFacts::default()
+    })
 }
 
 fn repository(head: &str, modified: &[&str]) -> ReadEvent {
@@ -134,13 +125,10 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
     let mut todos = Todos::default();
     todos.apply(&first);
     todos.apply(&list("t2", &[("three", Status::InProgress)]));
-    facts(
-        &mut bench,
-        TranscriptFacts {
-            todos,
-            ..TranscriptFacts::default()
-        },
-    );
+    bench.facts_read(TranscriptFacts {
+        todos,
+        ..TranscriptFacts::default()
+    });
     assert_eq!(bench.model.draft.preserved.pending_items, ["next", "three"]);
     assert!(
         bench
@@ -160,15 +148,12 @@ fn to_dos_come_from_hooks_and_from_the_transcript_and_stay_over_a_reboot() {
 fn the_last_commands_are_carried_while_their_session_lasts() {
     let mut bench = Bench::new();
     let commands = Some(vec!["$ ls\na\n".to_owned()]);
-    facts(
-        &mut bench,
-        TranscriptFacts {
-            commands,
-            ..TranscriptFacts::default()
-        },
-    );
+    bench.facts_read(TranscriptFacts {
+        commands,
+        ..TranscriptFacts::default()
+    });
     // Facts without new commands leave them.
-    facts(&mut bench, TranscriptFacts::default());
+    bench.facts_read(TranscriptFacts::default());
     let text = &bench.model.draft.handoff.generated.text;
     assert!(
         text.contains("## Recent commands\n\n```\n$ ls\na\n```"),

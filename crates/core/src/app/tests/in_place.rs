@@ -201,10 +201,7 @@ fn each_sign_serves_and_the_bridge_lives_on_with_its_process() {
             matches!(again[0], Effect::SetTimer(TimerId::Bridge(_), _)),
             "{again:?}"
         );
-        bench.send(Event::Pane(PaneEvent::Exited {
-            iteration,
-            exit: Exit::Code(0),
-        }));
+        bench.exited(0);
         assert_eq!(bench.state(), AgentState::Exited);
         assert!(!bench.model.lineage.iterations()[1].is_open());
     }
@@ -472,9 +469,7 @@ fn an_agent_that_dies_behind_the_replacement_is_resumed_with_its_record() {
     bench.handed_out();
     bench.compacted();
     bench.spawned(3);
-    let iteration = bench.model.session.pane();
-    let exit = Exit::Code(1);
-    let effects = bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    let effects = bench.exited(1);
     assert_eq!(starts(&effects)[0].session, session(OLD));
     let iterations = bench.model.lineage.iterations();
     let record = iterations[1].reboot.as_ref().expect("it was replaced");
@@ -491,9 +486,7 @@ fn an_agent_that_dies_behind_the_proof_is_resumed_too() {
     bench.spawned(3);
     bench.gone_on();
     // The step is not on disk yet.
-    let iteration = bench.model.session.pane();
-    let exit = Exit::Code(1);
-    bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    bench.exited(1);
     bench.last_is_on_disk();
     let effects = bench.last_is_on_disk();
     assert_eq!(starts(&effects)[0].session, session(OLD));
@@ -589,9 +582,7 @@ fn an_undo_resumes_a_copy_of_the_conversation_before() {
     assert_eq!((copy.from, copy.nonce.as_str()), (session(OLD), "00000002"));
     let effects = bench.read_draft(&effects);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
-    let iteration = bench.model.session.pane();
-    let exit = Exit::Code(0);
-    let start = starts(&bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }))).remove(0);
+    let start = starts(&bench.exited(0)).remove(0);
     assert_eq!((start.session, start.resume), (copy.to, true));
     assert_ne!(copy.to, bench.model.reboot.new_ids.session);
     let iterations = bench.model.lineage.iterations();
@@ -621,9 +612,7 @@ fn an_undone_conversation_above_the_client_s_trigger_is_not_compacted_at_its_nex
         );
         let effects = bench.control(Control::Undo);
         bench.read_draft(&effects);
-        let iteration = bench.model.session.pane();
-        let exit = Exit::Code(0);
-        bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
+        bench.exited(0);
         assert_eq!(bench.model.session.agent.holds_compaction, lifted);
     }
 }

@@ -143,29 +143,23 @@ fn saving_and_leaving_the_editor_of_the_review_keeps_the_review() {
 #[test]
 fn the_keys_that_can_follow_are_shown_where_the_next_key_does_not_come_at_once() {
     let mut bench = Bench::new();
-    let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
-    let prefix = || {
-        Event::Host(HostEvent::Input(HostInput::Key {
-            event,
-            raw: vec![17],
-        }))
-    };
+    let prefix = |bench: &mut Bench| bench.key(KeyCode::Char('q'), KeyModifiers::CONTROL);
     let waits = |effects: &[Effect]| has!(effects, Effect::SetTimer(TimerId::Prefix, _));
-    assert!(waits(&bench.send(prefix())));
+    assert!(waits(&prefix(&mut bench)));
     // A key that comes before is not delayed, and the time that is over then shows nothing.
     bench.press(KeyCode::Char('z'));
     assert!(bench.model.view.zoomed);
     bench.send(Event::TimerFired(TimerId::Prefix));
     assert!(!bench.model.view.shows_keys);
-    bench.send(prefix());
+    prefix(&mut bench);
     bench.send(Event::TimerFired(TimerId::Prefix));
     assert!(bench.model.view.shows_keys);
     bench.press(KeyCode::Char('z'));
     assert!(!bench.model.view.shows_keys && !bench.model.view.zoomed);
     // The prefix itself goes to the agent then, too.
-    bench.send(prefix());
+    prefix(&mut bench);
     bench.send(Event::TimerFired(TimerId::Prefix));
-    let effects = bench.send(prefix());
+    let effects = prefix(&mut bench);
     assert!(!bench.model.view.shows_keys);
     assert!(has!(effects, Effect::Forward(_)));
 }
@@ -226,9 +220,7 @@ fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
         ('q', 'z', 'y'),
     ] {
         let mut bench = Bench::new();
-        let event = KeyEvent::new(KeyCode::Char(prefix), KeyModifiers::CONTROL);
-        let raw = vec![b'?'];
-        bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+        bench.key(KeyCode::Char(prefix), KeyModifiers::CONTROL);
         assert!(bench.model.view.prefixed, "{prefix}");
         bench.press(KeyCode::Char(zoom));
         assert!(bench.model.view.zoomed, "{zoom}");

@@ -177,8 +177,8 @@ fn what_is_held_is_not_for_the_next_agent() {
     let mut bench = bench();
     let [pane, ..] = cells(&bench);
     assert_eq!(given(&mut bench, [report(Down(LEFT), pane)]), "p");
-    let (iteration, exit) = (bench.model.session.pane(), Exit::Code(1));
-    bench.send(Event::Pane(PaneEvent::Exited { iteration, exit }));
+    let iteration = bench.model.session.pane();
+    bench.exited(1);
     bench.press(KeyCode::Enter);
     assert_ne!(bench.model.session.pane(), iteration, "another agent runs");
     bench.send(Event::Pane(PaneEvent::MouseModeSet { on: true }));

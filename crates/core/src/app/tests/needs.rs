@@ -212,9 +212,7 @@ fn a_window_that_is_full_without_a_word_is_not_called_a_usage_limit() {
     bench.used(178_000);
     bench.prompted(OLD, "more");
     bench.wait(Duration::from_secs(1));
-    bench.send(Event::Pane(PaneEvent::Screen(ScreenFact::Title(
-        "✳ work".to_owned(),
-    ))));
+    bench.titled("✳ work");
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
     let effects = bench.send(Event::TimerFired(calm));
     assert_eq!(calls(&effects), (vec![NeedKind::ContextRefused], vec![]));

@@ -341,9 +341,7 @@ fn assert_reaches_pane(bench: &mut Bench, code: KeyCode) {
 
 /// Presses a key behind the prefix.
 pub(super) fn prefixed(bench: &mut Bench, code: KeyCode) -> Vec<Effect> {
-    let event = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL);
-    let raw = Vec::new();
-    bench.send(Event::Host(HostEvent::Input(HostInput::Key { event, raw })));
+    bench.key(KeyCode::Char('q'), KeyModifiers::CONTROL);
     bench.press(code)
 }
 

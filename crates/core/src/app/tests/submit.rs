@@ -45,10 +45,6 @@ fn pasted(effects: &[Effect]) -> Option<Vec<String>> {
     first!(effects, Effect::Paste(pieces) => pieces.clone())
 }
 
-fn notice(bench: &Bench) -> &str {
-    &bench.model.view.notices.back().expect("a notice").text
-}
-
 fn refused(effects: &[Effect]) -> Option<&str> {
     first!(effects, Effect::Answer(_, Reply::Refused { why }) => why.as_str())
 }
@@ -74,9 +70,9 @@ fn no_enter_is_pressed_before_the_prompt_box_shows_the_text_and_nothing_else() {
     }
     assert_eq!(look(&mut bench, timer), (0, false));
     assert!(
-        notice(&bench).contains("does not show"),
+        bench.notice().contains("does not show"),
         "{}",
-        notice(&bench)
+        bench.notice()
     );
     assert_eq!(
         enters(&bench.prompt_box(holds("hello"))),
@@ -92,9 +88,9 @@ fn a_prompt_that_is_not_taken_gets_three_enters_and_then_an_error_is_shown() {
     assert_eq!(look(&mut bench, timer), (1, true));
     assert_eq!(look(&mut bench, timer), (0, false));
     assert!(
-        notice(&bench).contains("not confirmed"),
+        bench.notice().contains("not confirmed"),
         "{}",
-        notice(&bench)
+        bench.notice()
     );
     assert_eq!(look(&mut bench, timer), (0, false));
 }
@@ -115,7 +111,7 @@ fn no_further_enter_goes_into_a_dialog_or_among_what_a_person_types() {
     let (mut bench, _) = submission("hello");
     bench.press(KeyCode::Left);
     assert_eq!(enters(&bench.prompt_box(holds("hello"))), 0);
-    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+    assert!(bench.notice().contains("you typed"), "{}", bench.notice());
 }
 
 #[test]
@@ -136,9 +132,9 @@ fn another_prompt_is_no_proof() {
     bench.prompted(OLD, "<pasted_content>hello</pasted_content>");
     assert!(!bench.model.session.submission.is_open());
     assert!(
-        notice(&bench).contains("other text around it"),
+        bench.notice().contains("other text around it"),
         "{}",
-        notice(&bench)
+        bench.notice()
     );
 }
 
@@ -200,7 +196,7 @@ fn a_longer_text_waits_until_the_prompt_box_shows_what_was_typed_of_it() {
     let first = pasted(&say(&mut bench, &text)).expect("a paste").concat();
     bench.press(KeyCode::Left);
     assert_eq!(pasted(&bench.prompt_box(holds(&first))), None);
-    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+    assert!(bench.notice().contains("you typed"), "{}", bench.notice());
 }
 
 #[test]
@@ -220,12 +216,11 @@ fn another_program_gets_the_text_and_then_a_carriage_return() {
 fn nothing_is_said_into_the_agent_view() {
     let mut bench = Bench::new();
     let refused = |effects: &[Effect]| refused(effects).is_some();
-    let title = |title: &str| Event::Pane(PaneEvent::Screen(ScreenFact::Title(title.to_owned())));
-    bench.send(title("1 awaiting input · claude agents"));
+    bench.titled("1 awaiting input · claude agents");
     let notice = &bench.model.view.notices.back().expect("a notice").text;
     assert!(notice.starts_with("agent view:"), "{notice}");
     assert!(refused(&say(&mut bench, "hello")));
-    bench.send(title("✳ Claude Code"));
+    bench.titled("✳ Claude Code");
     assert!(!refused(&say(&mut bench, "hello")));
 }
 
@@ -335,7 +330,7 @@ fn no_enter_follows_what_the_bridge_has_filled_in_where_a_dialog_or_a_person_cam
     bench.bridge_says(OLD, filled(id));
     bench.press(KeyCode::Char('x'));
     types_nothing(&bench.prompt_box(holds("hello")));
-    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+    assert!(bench.notice().contains("you typed"), "{}", bench.notice());
 }
 
 #[test]
@@ -378,8 +373,8 @@ fn a_prompt_that_the_bridge_may_have_filled_in_is_not_given_again() {
         effects.extend(bench.prompt_box(PromptBox::Empty));
         types_nothing(&effects);
         assert!(!bench.model.session.submission.is_open(), "{end}");
-        let reported = notice(&bench).contains("not known");
-        assert!(reported, "{end}: {}", notice(&bench));
+        let reported = bench.notice().contains("not known");
+        assert!(reported, "{end}: {}", bench.notice());
     }
 }
 
@@ -399,12 +394,12 @@ fn a_prompt_goes_neither_into_a_dialog_nor_over_a_draft_that_the_bridge_knows_of
         let (mut bench, id) = ordered_prompt("hello");
         let refused = Said::Answered(id, Outcome::Filled(Err(refusal)));
         types_nothing(&bench.bridge_says(OLD, refused));
-        assert!(notice(&bench).contains("not given"), "{}", notice(&bench));
+        assert!(bench.notice().contains("not given"), "{}", bench.notice());
     }
     let (mut bench, id) = ordered_prompt("hello");
     bench.press(KeyCode::Char('x'));
     types_nothing(&taken_back(&mut bench, id, false));
-    assert!(notice(&bench).contains("you typed"), "{}", notice(&bench));
+    assert!(bench.notice().contains("you typed"), "{}", bench.notice());
 }
 
 #[test]

@@ -56,13 +56,11 @@ impl Bench {
     }
 
     fn grown(&mut self, turns: u64) -> Vec<Effect> {
-        let session = self.model.session.id;
-        let facts = Box::new(crate::app::event::TranscriptFacts {
+        self.facts_read(crate::app::event::TranscriptFacts {
             used: Some(Tokens(155_000)),
             turns,
             ..Default::default()
-        });
-        self.send(Event::Read(ReadEvent::Transcript { session, facts }))
+        })
     }
 
     /// A review with a trim that is offered.
@@ -139,14 +137,8 @@ fn the_way_is_journaled_from_the_approval_on() {
     bench.offered();
     bench.press(KeyCode::Char('t'));
     bench.journal_answers = false;
-    let at = bench.at();
-    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
-    let key = Event::Host(HostEvent::Input(HostInput::Key {
-        event: enter,
-        raw: vec![b'\r'],
-    }));
-    let effects = update(&mut bench.model, at, key);
-    let entry = first!(effects, Effect::Journal(entry) => entry.clone()).unwrap();
+    bench.press(KeyCode::Enter);
+    let entry = bench.entries.last().unwrap();
     assert_eq!((entry.step, entry.way), (Step::Preparing, Way::Trim));
     assert_eq!(entry.trim, Some(trim_record()));
 }
