@@ -31,15 +31,18 @@ fn everything_is_saved_once_at_each_line_from_warn_on() {
 #[test]
 fn everything_is_saved_every_so_many_turns() {
     let mut bench = Bench::new();
-    let mut turns = Vec::new();
+    let (mut turns, mut ids) = (Vec::new(), Vec::new());
     for turn in 1..=11 {
         bench.prompted(OLD, "work");
         if let [one] = &saved(&bench.turn_ended(OLD))[..] {
             assert_eq!(one.tags, ["auto-save".to_owned(), format!("turn-{turn}")]);
+            assert_eq!(one.next_steps, ["next"]);
             turns.push(turn);
+            ids.push(one.id);
         }
     }
     assert_eq!(turns, [5, 10]);
+    assert_eq!(ids[0], ids[1], "the later one takes the place");
     bench.model.config.context.checkpoint_interval = None;
     for _ in 0..10 {
         assert!(saved(&bench.turn_ended(OLD)).is_empty());

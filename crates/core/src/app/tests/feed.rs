@@ -1,12 +1,7 @@
 //! What feeds the handoff: signals, to-dos, commands, files, and when it is saved.
 
-use std::time::Duration;
-
 use super::*;
-use crate::{
-    api::wire::CheckpointBody,
-    app::event::{HandoffFiles, TranscriptFacts},
-};
+use crate::app::event::{HandoffFiles, TranscriptFacts};
 use pitstop_handoff::{
     IncludedFile,
     breakpoint::git::{Commit, GitFacts},
@@ -219,38 +214,6 @@ fn a_message_of_the_human_s_own_is_warned_of_when_the_head_moves() {
         bench.model.draft.handoff.current().warnings,
         ["the head has moved: the handoff names 3f786850, checked out is 89e6c98d"]
     );
-}
-
-#[test]
-fn a_checkpoint_is_saved_every_so_many_turns_and_at_the_warn_line() {
-    let mut bench = Bench::new();
-    let mut tags = Vec::new();
-    for turn in 1..=10 {
-        let effects = bench.turn_ended(OLD);
-        for checkpoint in saved(&effects) {
-            assert_eq!(checkpoint.next_steps, ["next"]);
-            tags.push((turn, checkpoint.tags.clone(), checkpoint.id));
-        }
-    }
-    assert_eq!(tags.len(), 2, "{tags:?}");
-    assert_eq!(tags[0].1, ["auto-save", "turn-5"]);
-    assert_eq!(tags[1].1, ["auto-save", "turn-10"]);
-    assert_eq!(tags[0].2, tags[1].2, "the later one takes the place");
-    bench.wait(Duration::from_secs(1));
-    let warn = bench.used(130_000);
-    assert_eq!(saved(&warn)[0].tags, ["auto-save", "tokens-130000"]);
-    let by_hand = bench.control(Control::Save(CheckpointBody::EMPTY));
-    assert_ne!(saved(&by_hand)[0].id, tags[0].2, "this one is kept");
-}
-
-#[test]
-fn with_no_interval_nothing_is_saved_by_turns() {
-    let mut config = Config::default();
-    config.context.checkpoint_interval = None;
-    let mut bench = Bench::with(config);
-    for _ in 0..12 {
-        assert!(saved(&bench.turn_ended(OLD)).is_empty());
-    }
 }
 
 #[test]
