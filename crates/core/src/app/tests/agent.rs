@@ -5,7 +5,7 @@ use pitstop_transcript::human::HumanWords;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::app::event::TranscriptFacts;
+use crate::{api::wire::NeedKind, app::event::TranscriptFacts};
 
 #[test]
 fn events_of_another_session_change_nothing() {
@@ -160,15 +160,6 @@ fn a_goal_and_prompts_at_set_times_go_over_into_a_fresh_session() {
 }
 
 #[test]
-fn clearing_inside_the_client_is_followed() {
-    let mut bench = Bench::new();
-    bench.session_starts(9, StartSource::Clear);
-    assert_eq!(bench.model.session.id, session(9));
-    bench.prompted(9, "hello");
-    assert_eq!(bench.model.session.agent.state, AgentState::Busy);
-}
-
-#[test]
 fn the_first_prompt_behind_a_clear_is_the_objective_and_the_one_before_is_kept() {
     for (before, after) in [
         ("Port the parser to Rust", "Write the release notes"),
@@ -178,12 +169,14 @@ fn the_first_prompt_behind_a_clear_is_the_objective_and_the_one_before_is_kept()
         let mut bench = Bench::new();
         let ask = |bench: &mut Bench, number: u128, prompt: &str| {
             bench.prompted(number, prompt);
+            assert_eq!(bench.state(), AgentState::Busy);
             bench.turn_ended(number);
         };
         let objective = |bench: &Bench| bench.model.draft.preserved.current_objective.clone();
         ask(&mut bench, OLD, before);
         ask(&mut bench, OLD, "and the tests for it");
         bench.session_starts(9, StartSource::Clear);
+        assert_eq!(bench.model.session.id, session(9));
         // As long as nothing else is asked for, the work is what it was.
         ask(&mut bench, 9, "continue");
         assert_eq!(objective(&bench).expect("the old one").text, before);
@@ -280,8 +273,10 @@ fn a_client_that_compacts_by_itself_takes_prompts_to_the_end_of_its_window() {
     bench.wait(Duration::from_secs(1));
     bench.titled("✳ work");
     let calm = TimerId::Calm(bench.model.session.calm_epoch);
-    bench.send(Event::TimerFired(calm));
+    let effects = bench.send(Event::TimerFired(calm));
     assert_eq!(bench.model.session.agent.state, AgentState::Limit);
+    let called = all!(effects, Effect::Call(need) | Effect::Settled(need) => need.kind);
+    assert_eq!(called, [NeedKind::ContextRefused]);
     // It is not a usage limit, and no limit of an earlier turn is shown for it.
     bench.model.session.agent.limit_reset = Some(bench.at().wall);
     let phrase = crate::app::session::activity::phrase(&bench.model);

@@ -7,7 +7,14 @@ use crate::{
         ApiEventKind, CommitBody, NotedReply, Report, SaveBody, TestBody, UsageActionKind,
         UsageQuery,
     },
-    app::{breakpoint, changes::ModelSnapshot, event::Kept, metrics, report, restore},
+    app::{
+        breakpoint,
+        changes::ModelSnapshot,
+        event::Kept,
+        metrics,
+        reboot::{Banner, banner},
+        report, restore,
+    },
     lineage::Cause,
 };
 use pitstop_handoff::breakpoint::git::{Commit, GitFacts, OtherTree};
@@ -640,6 +647,13 @@ fn the_next_prompt_ends_a_good_moment() {
     bench.used(PAST_WARN);
     bench.turn_ended(OLD);
     assert_eq!(bench.step(), None);
+    let mut bench = Bench::new();
+    bench.used(PAST_WARN);
+    bench.report(tests(true));
+    bench.git();
+    assert_eq!(banner(&bench.model), Some(Banner::Asks));
+    bench.prompted(OLD, "and now the next thing");
+    assert_eq!((bench.step(), banner(&bench.model)), (None, None));
 }
 
 #[test]

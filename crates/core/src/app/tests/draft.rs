@@ -92,23 +92,14 @@ fn a_draft_that_was_submitted_while_it_was_written_is_taken_off_the_disk() {
 fn no_reboot_goes_over_a_draft_that_cannot_be_read() {
     let mut bench = Bench::new();
     bench.prompt_box(unreadable());
+    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
     let effects = bench.approve();
     assert_eq!(signals(&effects), []);
     assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
     // Submitted or cleared it blocks nothing.
     let effects = bench.prompt_box(PromptBox::Empty);
-    assert_eq!(signals(&effects), [StopSignal::Exit]);
-}
-
-#[test]
-fn auto_waits_for_a_draft_that_cannot_be_read() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    let mut bench = Bench::with(config);
-    bench.prompt_box(unreadable());
-    assert_eq!(blocked_by(&bench.model), [Block::Unsent]);
-    bench.prompt_box(PromptBox::Empty);
     assert!(blocked_by(&bench.model).is_empty());
+    assert_eq!(signals(&effects), [StopSignal::Exit]);
 }
 
 #[test]

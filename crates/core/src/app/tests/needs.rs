@@ -205,19 +205,6 @@ fn a_full_window_and_an_end_are_called_each_as_what_it_is() {
     );
 }
 
-#[test]
-fn a_window_that_is_full_without_a_word_is_not_called_a_usage_limit() {
-    let mut bench = Bench::new();
-    bench.model.reboot.mode = RebootMode::Manual;
-    bench.used(178_000);
-    bench.prompted(OLD, "more");
-    bench.wait(Duration::from_secs(1));
-    bench.titled("✳ work");
-    let calm = TimerId::Calm(bench.model.session.calm_epoch);
-    let effects = bench.send(Event::TimerFired(calm));
-    assert_eq!(calls(&effects), (vec![NeedKind::ContextRefused], vec![]));
-}
-
 fn permission(tool: &str, by_subagent: bool) -> PermissionRequest {
     PermissionRequest {
         session: session(OLD),

@@ -197,7 +197,7 @@ fn a_new_agent_that_dies_behind_its_proof_has_ended_like_any_other() {
 }
 
 #[test]
-fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
+fn a_second_approval_interrupts_the_turn() {
     let mut bench = Bench::new();
     bench.prompted(OLD, "work");
     let effects = bench.approve();
@@ -205,15 +205,6 @@ fn a_running_turn_holds_an_approved_reboot_back_until_it_ends() {
         (bench.step(), signals(&effects)),
         (Some(Step::Waiting), vec![])
     );
-    let effects = bench.turn_ended(OLD);
-    assert_eq!(signals(&effects), [StopSignal::Exit]);
-}
-
-#[test]
-fn a_second_approval_interrupts_the_turn() {
-    let mut bench = Bench::new();
-    bench.prompted(OLD, "work");
-    bench.approve();
     bench.press(KeyCode::F(5));
     let effects = bench.press(KeyCode::Enter);
     assert!(
@@ -1113,23 +1104,6 @@ fn manual_mode_and_a_pause_end_what_was_announced() {
     assert_eq!((bench.model.reboot.paused, bench.step()), (true, None));
     prefixed(&mut bench, KeyCode::Char('p'));
     assert!(bench.step().is_some(), "resumed");
-}
-
-#[test]
-fn a_good_moment_ends_with_the_next_prompt() {
-    let mut bench = Bench::new();
-    bench.used(130_000);
-    let report = crate::api::wire::Report::Tests(crate::api::wire::TestBody {
-        passed: true,
-        test_count: Some(5),
-        ..crate::api::wire::TestBody::default()
-    });
-    let call = CallId(7);
-    bench.send(Event::Reported { call, report });
-    bench.git();
-    assert_eq!(banner(&bench.model), Some(Banner::Asks));
-    bench.prompted(OLD, "and now the next thing");
-    assert_eq!((bench.step(), banner(&bench.model)), (None, None));
 }
 
 #[test]
