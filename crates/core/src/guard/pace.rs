@@ -283,13 +283,6 @@ mod tests {
     }
 
     #[test]
-    fn one_huge_read_moves_nothing() {
-        let mut growths = [1_000; 20];
-        growths[7] = 90_000;
-        assert_eq!(grows(&working(&growths).0), grows(&working(&[1_000; 20]).0));
-    }
-
-    #[test]
     fn a_fall_and_a_compaction_begin_anew() {
         let (mut pace, now, used) = working(&[1_000; 20]);
         pace.observe(now + seconds(5), Tokens(used - used / 100));

@@ -353,28 +353,6 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_that_was_seen_is_never_followed_by_another_sending() {
-        for step in Step::ALL {
-            assert!(
-                !matches!(
-                    recovery(*step, Marker::Seen),
-                    Recovery::FinishDeliver { .. }
-                ),
-                "{step}"
-            );
-        }
-    }
-
-    #[test]
-    fn an_id_that_has_a_transcript_is_never_started_again() {
-        for step in Step::ALL {
-            for marker in [Marker::Seen, Marker::Absent, Marker::Unknown] {
-                assert_ne!(recovery(*step, marker), GIVE(), "{step} {marker:?}");
-            }
-        }
-    }
-
-    #[test]
     fn before_the_new_id_is_chosen_the_handoff_goes_to_a_fresh_one() {
         let mut entry = entry(Step::Ending);
         entry.new_session = None;
