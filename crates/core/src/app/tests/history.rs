@@ -3,7 +3,7 @@
 use crate::{
     app::history::EarlierRun,
     lineage::{
-        Cause, IterationId, Lineage, RunId,
+        Cause, Iteration, IterationId, Lineage, RunId,
         journal::JournalEntry,
         metrics::TurnFigures,
         past::{Found, PastSession},
@@ -22,6 +22,37 @@ fn earlier() -> EarlierRun {
     EarlierRun {
         run: lineage.run().clone(),
         iterations: lineage.iterations().to_vec(),
+    }
+}
+
+/// What the store keeps of a session of which there is no more than its record.
+fn past(run: &RunId, iteration: &Iteration) -> PastSession {
+    PastSession {
+        run: run.clone(),
+        task: None,
+        iteration: iteration.clone(),
+        got: None,
+        gave: None,
+        state: None,
+        checkpoint: None,
+    }
+}
+
+fn entry(run: &RunId, handoff: &str) -> JournalEntry {
+    JournalEntry {
+        reboot_id: uuid::Uuid::from_u128(1),
+        run: run.clone(),
+        iteration: IterationId::FIRST,
+        step: Step::Done,
+        way: crate::lineage::Way::Fresh,
+        old_session: Some(session(OLD)),
+        new_session: None,
+        nonce: String::new(),
+        handoff: handoff.to_owned(),
+        trim: None,
+        cause: Cause::Key,
+        at: Utc.timestamp_opt(1_700_000_060, 0).unwrap(),
+        outcome: None,
     }
 }
 
@@ -94,16 +125,8 @@ fn earlier_runs_stand_behind_this_one_and_are_read_when_they_are_opened() {
     let (run, iteration) = looked_for(&effects).expect("the next one");
     assert_eq!(iteration, IterationId::FIRST.next());
     let found = |number: u128| {
-        let iteration = before.iterations[number as usize].clone();
-        Ok(Box::new(PastSession {
-            run: before.run.clone(),
-            task: None,
-            iteration,
-            got: None,
-            gave: None,
-            state: None,
-            checkpoint: None,
-        }))
+        let iteration = &before.iterations[number as usize];
+        Ok(Box::new(past(&before.run, iteration)))
     };
     for (run, iteration, found) in [(first.0, first.1, found(0)), (run, iteration, found(1))] {
         bench.send(Event::Store(StoreEvent::PastRead {
@@ -227,29 +250,11 @@ fn any_earlier_session_is_resumed_and_a_turn_is_interrupted_only_by_the_second_p
 #[test]
 fn the_details_show_and_copy_what_changed_between_the_two_handoffs() {
     let mut bench = Bench::new();
-    let entry = |handoff: &str| JournalEntry {
-        reboot_id: uuid::Uuid::from_u128(1),
-        run: bench.model.run().clone(),
-        iteration: IterationId::FIRST,
-        step: Step::Done,
-        way: crate::lineage::Way::Fresh,
-        old_session: Some(session(OLD)),
-        new_session: None,
-        nonce: String::new(),
-        handoff: handoff.to_owned(),
-        trim: None,
-        cause: Cause::Key,
-        at: Utc.timestamp_opt(1_700_000_060, 0).unwrap(),
-        outcome: None,
-    };
+    let run = bench.model.run();
     let past = PastSession {
-        run: bench.model.run().clone(),
-        task: None,
-        iteration: bench.model.lineage.iterations()[0].clone(),
-        got: Some(entry("# Work\n- read\n- write\n")),
-        gave: Some(entry("# Work\n- write\n- test\n")),
-        state: None,
-        checkpoint: None,
+        got: Some(entry(run, "# Work\n- read\n- write\n")),
+        gave: Some(entry(run, "# Work\n- write\n- test\n")),
+        ..past(run, &bench.model.lineage.iterations()[0])
     };
     bench.press(KeyCode::F(6));
     assert_eq!(copied(&mut bench), session(OLD).to_string());
@@ -285,15 +290,11 @@ fn the_figures_of_each_turn_are_kept() {
 fn a_session_that_has_ended_is_reported_by_what_is_kept_of_it() {
     let before = earlier();
     let mut past = PastSession {
-        run: before.run,
         task: Some("build it".to_owned()),
-        iteration: before.iterations[0].clone(),
-        got: None,
-        gave: None,
         state: Some(serde_json::json!({
             "pending_items": ["go on"], "current_objective": "ship it", "branch": "work", "head": "ab12",
         })),
-        checkpoint: None,
+        ..past(&before.run, &before.iterations[0])
     };
     let report = crate::app::report::past_handoff(&past);
     assert_eq!((report.kind.as_str(), report.text.as_str()), ("none", ""));
@@ -306,19 +307,8 @@ fn a_session_that_has_ended_is_reported_by_what_is_kept_of_it() {
         ("summary", "did it")
     );
     let entry = JournalEntry {
-        reboot_id: uuid::Uuid::from_u128(1),
-        run: past.run.clone(),
-        iteration: IterationId::FIRST,
-        step: Step::Done,
-        way: crate::lineage::Way::Fresh,
         old_session: past.iteration.session_id,
-        new_session: None,
-        nonce: String::new(),
-        handoff: "# Work".to_owned(),
-        trim: None,
-        cause: Cause::Key,
-        at: Utc.timestamp_opt(1_700_000_060, 0).unwrap(),
-        outcome: None,
+        ..entry(&past.run, "# Work")
     };
     past.got = Some(entry.clone());
     assert_eq!(crate::app::report::past_handoff(&past).kind, "received");
@@ -371,15 +361,7 @@ fn two_iterations_are_compared_from_the_older_to_the_newer_whichever_is_marked()
             let at = usize::try_from(iteration.get()).unwrap() - 1;
             let mut one = before.iterations[at].clone();
             one.summary = Some(format!("plan\nstep {iteration}\n"));
-            let found = Ok(Box::new(PastSession {
-                run: run.clone(),
-                task: None,
-                iteration: one,
-                got: None,
-                gave: None,
-                state: None,
-                checkpoint: None,
-            }));
+            let found = Ok(Box::new(past(&run, &one)));
             bench.send(Event::Store(StoreEvent::PastRead {
                 run,
                 iteration,
@@ -537,13 +519,8 @@ fn a_search_shows_the_words_around_what_it_has_found() {
     iteration.summary =
         Some("the queue loses its first job\nÄNDERN: the Queue is bounded\n".to_owned());
     let past = PastSession {
-        run: before.run,
         task: Some("build a queue".to_owned()),
-        iteration,
-        got: None,
-        gave: None,
-        state: None,
-        checkpoint: None,
+        ..past(&before.run, &iteration)
     };
     let words = |wanted: &str| past.excerpt(wanted).map(|found| (found.of, found.words));
     let line = "the queue loses its first job".to_owned();
