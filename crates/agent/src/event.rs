@@ -322,7 +322,7 @@ pub enum Failure {
 }
 
 /// The figures of one status line.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusLine {
     /// The session.
     pub session: SessionId,

@@ -579,18 +579,7 @@ fn in_background(ids: &[&str]) -> Background {
 fn status_line(number: u128) -> StatusLine {
     StatusLine {
         session: session(number),
-        transcript_path: None,
-        model_id: None,
-        model_name: None,
-        window: None,
-        usage: None,
-        used_percentage: None,
-        cost_usd: None,
-        duration_ms: None,
-        five_hour: None,
-        seven_day: None,
-        version: None,
-        prompt_cache: None,
+        ..StatusLine::default()
     }
 }
 

@@ -91,21 +91,14 @@ impl Bench {
         let session = self.model.session.id;
         self.send(Event::Agent(AgentEvent::StatusLine(Box::new(StatusLine {
             session,
-            transcript_path: None,
-            model_id: None,
-            model_name: None,
             window: Some(Tokens(200_000)),
             usage: Some(Usage {
                 input: Tokens(used),
                 ..Usage::default()
             }),
-            used_percentage: None,
             cost_usd: Some(cost),
-            duration_ms: None,
             five_hour: limit,
-            seven_day: None,
-            version: None,
-            prompt_cache: None,
+            ..StatusLine::default()
         }))))
     }
 }
