@@ -166,6 +166,12 @@ impl Bench {
         Self::with(Config::default())
     }
 
+    fn in_mode(mode: RebootMode) -> Self {
+        let mut config = Config::default();
+        config.reboot.mode = mode;
+        Self::with(config)
+    }
+
     /// No model is asked for summaries, and transcripts have nothing to say.
     fn with(mut config: Config) -> Self {
         config.summary.generate_summaries = false;

@@ -85,9 +85,7 @@ fn the_lines_follow_the_flag_and_come_back_without_it() {
 
 #[test]
 fn a_limit_that_puts_the_figure_past_the_compact_line_arms_a_reboot() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.prompted(OLD, "work");
     bench.send(figure(120_000, MILLION));
     assert_eq!(bench.step(), None);

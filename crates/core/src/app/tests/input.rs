@@ -24,9 +24,7 @@ fn keys_in_a_panel_never_reach_the_child() {
 /// A run at night would else wait in front of a full window for an editor that no one sees.
 #[test]
 fn what_a_person_leaves_open_is_kept_and_holds_no_reboot_once_the_last_terminal_is_gone() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.press(KeyCode::F(3));
     bench.press(KeyCode::Char('e'));
     bench.press(KeyCode::Char('X'));

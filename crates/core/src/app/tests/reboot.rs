@@ -419,9 +419,7 @@ fn a_cancelled_review_without_a_banner_says_that_nothing_was_changed() {
         (RebootMode::Auto, 100_000),
         (RebootMode::Manual, 155_000),
     ] {
-        let mut config = Config::default();
-        config.reboot.mode = mode;
-        let mut bench = Bench::with(config);
+        let mut bench = Bench::in_mode(mode);
         bench.used(tokens);
         bench.git();
         bench.press(KeyCode::F(5));
@@ -433,9 +431,7 @@ fn a_cancelled_review_without_a_banner_says_that_nothing_was_changed() {
 
 #[test]
 fn a_review_that_is_cancelled_in_a_turn_does_not_come_back_at_its_end() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.prompted(OLD, "work");
     bench.used(155_000);
     bench.git();
@@ -452,9 +448,7 @@ fn a_review_that_is_cancelled_in_a_turn_does_not_come_back_at_its_end() {
 
 #[test]
 fn manual_mode_and_a_pause_leave_it_to_the_human() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Manual;
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Manual);
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
@@ -756,9 +750,7 @@ fn a_reboot_that_wins_little_is_said_to() {
 
 /// `auto`, idle at this figure, with its draft made.
 fn announced(used: u64) -> (Bench, Vec<Effect>) {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.used(used);
     let mut effects = bench.send(Event::TimerFired(TimerId::Age));
     effects.extend(bench.git());
@@ -913,9 +905,7 @@ fn past_the_force_line_auto_interrupts_a_turn_that_does_not_end() {
         (RebootMode::Auto, 160_000, false),
         (RebootMode::Ask, 175_000, false),
     ] {
-        let mut config = Config::default();
-        config.reboot.mode = mode;
-        let mut bench = Bench::with(config);
+        let mut bench = Bench::in_mode(mode);
         bench.prompted(OLD, "work without an end");
         bench.used(used);
         bench.send(Event::TimerFired(TimerId::Age));
@@ -1013,9 +1003,7 @@ fn once_the_patience_is_over_a_turn_is_cut_between_two_steps() {
 fn what_is_armed_ends_with_the_session_that_it_is_about() {
     for mode in [RebootMode::Ask, RebootMode::Auto] {
         for source in [StartSource::Clear, StartSource::Resume] {
-            let mut config = Config::default();
-            config.reboot.mode = mode;
-            let mut bench = Bench::with(config);
+            let mut bench = Bench::in_mode(mode);
             bench.prompted(OLD, "work");
             bench.used(155_000);
             bench.send(Event::TimerFired(TimerId::Age));

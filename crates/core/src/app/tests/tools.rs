@@ -182,9 +182,7 @@ fn the_preview_has_the_handoff_without_what_proves_a_delivery() {
 #[test]
 fn an_agent_that_asks_for_a_reboot_is_shown_and_nothing_begins() {
     for mode in [RebootMode::Manual, RebootMode::Ask, RebootMode::Auto] {
-        let mut config = Config::default();
-        config.reboot.mode = mode;
-        let mut bench = Bench::with(config);
+        let mut bench = Bench::in_mode(mode);
         let (said, effects) = bench.calls(asks("the plan is done"));
         assert!(said.is_ok_and(|said| said.starts_with("asked: ")));
         assert!(
