@@ -60,7 +60,7 @@ const CHARACTERS_PER_TOKEN: u64 = 4;
 const FIRST_MESSAGES: usize = 4;
 
 /// The settings that a trim is planned by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimSettings {
     /// The compact line in tokens, at which a reboot is advised.
     pub compact_line: Tokens,

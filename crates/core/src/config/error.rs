@@ -233,8 +233,8 @@ impl SourceText {
 
     /// Returns the place of a span of bytes; a span that ends on a later line is cut at its line's end.
     pub(super) fn place(&self, span: &Range<usize>) -> Place {
-        let start = floor_boundary(&self.text, span.start);
-        let end = floor_boundary(&self.text, span.end).max(start);
+        let start = self.text.floor_char_boundary(span.start);
+        let end = self.text.floor_char_boundary(span.end).max(start);
         let index = self.line_starts.partition_point(|at| *at <= start) - 1;
         let mut line_start = self.line_starts[index];
         let line_end = self.text[line_start..]
@@ -281,14 +281,6 @@ impl SourceText {
     pub(super) fn line_index(&self, at: usize) -> usize {
         self.line_starts.partition_point(|start| *start <= at) - 1
     }
-}
-
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 /// Cuts a line around a fault and returns the cells of it that the caret underlines.

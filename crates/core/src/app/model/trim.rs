@@ -11,7 +11,7 @@ use pitstop_transcript::{
 use crate::app::{effect::Effect, event::TimerId};
 
 /// The known effect of a trim while the review is open.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Preview {
     /// The settings that the last requested survey measured by.
     pub settings: TrimSettings,
@@ -23,21 +23,6 @@ pub struct Preview {
     pub(in crate::app) stale: bool,
     /// The epoch of the timer that ends the pause after a survey.
     pub(in crate::app) pause: Option<u64>,
-}
-
-impl Default for Preview {
-    fn default() -> Self {
-        Self {
-            settings: TrimSettings {
-                compact_line: Tokens(0),
-                max_recent_messages: 0,
-            },
-            found: None,
-            asked: None,
-            stale: false,
-            pause: None,
-        }
-    }
 }
 
 /// The effect that a trim would have.
