@@ -141,7 +141,7 @@ fn ordinary_sequence(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Reports whether these parameters of SGR may contain a 53 or a 55, which the engine does not know.
-pub(super) fn says_overline(parameters: &[u8]) -> bool {
+fn says_overline(parameters: &[u8]) -> bool {
     parameters
         .split(|byte| *byte == b';')
         .any(|one| matches!(one, b"53" | b"55"))

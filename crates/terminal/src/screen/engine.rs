@@ -4,7 +4,6 @@ mod answers;
 mod cluster;
 mod handler;
 mod margins;
-mod sequence;
 mod text;
 
 use std::collections::HashMap;
@@ -27,7 +26,6 @@ use pitstop_base::clean::stripped;
 
 pub(super) use answers::VERSION_REPLY;
 use margins::Margins;
-pub(in crate::screen) use sequence::apply;
 pub(crate) use text::{RUN, is_text};
 
 /// The longest title, in characters.

@@ -7,7 +7,7 @@ use vte::ansi::Processor;
 use crate::begun_character;
 use crate::side_channel::{Finding, plain};
 
-use super::engine::{self, VERSION_REPLY};
+use super::engine::VERSION_REPLY;
 use super::{Frozen, Screen};
 
 /// The time for which a synchronized frame may hide the drawing: long enough for a slow frame, short
@@ -155,11 +155,6 @@ impl Screen {
         while !rest.is_empty() && self.side_channel.is_between_sequences() {
             if !self.begun {
                 rest = &rest[self.engine.write(rest)..];
-                let usual = engine::apply(&mut self.engine, rest);
-                if usual > 0 {
-                    rest = &rest[usual..];
-                    continue;
-                }
             }
             let (part, after) = rest.split_at(plain(rest));
             if part.is_empty() {
