@@ -894,19 +894,6 @@ fn the_tail_joins_wrapped_lines() {
 }
 
 #[test]
-fn erasing_above_the_cursor_takes_every_line_there() {
-    for row in 1..=3 {
-        let mut screen = screen(4, 4);
-        feed(
-            &mut screen,
-            format!("one\r\ntwo\r\n3rd\r\n4th\x1b[{row};4H\x1b[1J"),
-        );
-        let left = ["two\n3rd\n4th", "3rd\n4th", "4th"][row - 1];
-        assert_eq!(screen.text().trim_start(), left, "in row {row}");
-    }
-}
-
-#[test]
 fn clearing_an_empty_screen_adds_nothing_to_the_scrollback() {
     let mut screen = screen(4, 3);
     feed(&mut screen, "\x1b[2J".repeat(5));
@@ -933,24 +920,13 @@ fn an_erased_line_continues_none() {
 }
 
 #[test]
-fn the_alternate_screen_comes_and_goes_by_every_mode() {
-    for mode in [47, 1047, 1049] {
-        let mut screen = screen(10, 2);
-        feed(&mut screen, format!("main\x1b[?{mode}h\x1b[Halt"));
-        assert_eq!(screen.text(), "alt");
-        feed(&mut screen, format!("\x1b[?{mode}l"));
-        assert_eq!(screen.text(), "main");
-    }
-}
-
-#[test]
-fn each_mode_of_the_alternate_screen_leaves_the_cursor_where_xterm_does() {
+fn each_mode_of_the_alternate_screen_comes_and_goes_and_leaves_the_cursor_where_xterm_does() {
     for (mode, column) in [(47, 7), (1047, 7), (1049, 4)] {
         let mut screen = screen(10, 2);
-        feed(
-            &mut screen,
-            format!("main\x1b[?{mode}h\x1b[Hand alt\x1b[?{mode}l"),
-        );
+        feed(&mut screen, format!("main\x1b[?{mode}h\x1b[Hand alt"));
+        assert_eq!(screen.text(), "and alt");
+        feed(&mut screen, format!("\x1b[?{mode}l"));
+        assert_eq!(screen.text(), "main");
         assert_eq!(screen.cursor().column, column, "{mode}");
     }
     let mut screen = screen(10, 2);
