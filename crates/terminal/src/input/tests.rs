@@ -633,42 +633,6 @@ fn merged(items: Vec<HostInput>) -> Vec<HostInput> {
 }
 
 #[test]
-fn a_mebibyte_of_mixed_input_survives_random_cuts() {
-    let parts: [&[u8]; 9] = [
-        b"hello ",
-        "é日🎉".as_bytes(),
-        b"\x1b[A\x1bOB\x1b[1;5C",
-        b"\x01\x00\x1a\x7f\r\n",
-        b"\xff\xc3",
-        b"\x1b[200~paste\x1b[31m\x1b[201~",
-        b"\x1b]11;rgb:1/2/3\x07",
-        b"\x1b\x1b",
-        b"\x1b[<0;1;1M",
-    ];
-    let mut seed = 0x2545_f491_u64;
-    let mut random = move |below: usize| {
-        seed = seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) as usize % below
-    };
-    let mut bytes = Vec::new();
-    while bytes.len() < 1 << 20 {
-        bytes.extend_from_slice(parts[random(parts.len())]);
-    }
-    let mut decoder = Decoder::default();
-    let mut items = Vec::new();
-    let mut rest = bytes.as_slice();
-    while !rest.is_empty() {
-        let (now, later) = rest.split_at(rest.len().min(1 + random(5000)));
-        items.extend(decoder.feed(now));
-        rest = later;
-    }
-    items.extend(decoder.flush());
-    assert!(joined(&items) == bytes);
-}
-
-#[test]
 fn what_keys_encode_is_read_back_as_the_same_key() {
     let codes = [
         c('a'),
