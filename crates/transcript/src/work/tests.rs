@@ -21,6 +21,22 @@ fn result(id: &str, text: &str, failed: bool, outcome: &Value) -> Value {
     })
 }
 
+fn ok(id: &str, text: &str) -> Value {
+    result(id, text, false, &Value::Null)
+}
+
+fn failed(id: &str, text: &str) -> Value {
+    result(id, text, true, &Value::Null)
+}
+
+/// The steps of a report as a handoff shows them.
+fn shown(report: &WorkAtHand) -> String {
+    let detail = crate::steps::Detail::new(400, 400, 400);
+    let mut said = std::collections::HashSet::new();
+    let steps = report.steps.iter();
+    steps.map(|step| step.show(&detail, &mut said)).collect()
+}
+
 fn said(text: &str) -> Value {
     json!({ "type": "assistant", "message": { "content": [{ "type": "text", "text": text }] } })
 }
@@ -104,15 +120,10 @@ fn a_call_whose_session_ended_before_its_result_has_neither_failed_nor_worked() 
     let report = work.report();
     assert!(report.is_in_turn && report.last_failure.is_none() && report.tried.is_empty());
     assert!(report.last_words.is_empty());
-    let detail = crate::steps::Detail {
-        input: 100,
-        printed: 100,
-        failed: 100,
-    };
-    let mut said = std::collections::HashSet::new();
-    let steps = report.steps.iter();
-    let shown: String = steps.map(|step| step.show(&detail, &mut said)).collect();
-    assert_eq!(shown, "$ make\n  no result: the session ended first\n");
+    assert_eq!(
+        shown(&report),
+        "$ make\n  no result: the session ended first\n"
+    );
 }
 
 #[test]
@@ -395,7 +406,7 @@ fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
         } else {
             &push
         };
-        let mut end = result("1", &text.replace('$', UNWANTED), true, &Value::Null);
+        let mut end = failed("1", &text.replace('$', UNWANTED));
         end["toolDenialKind"] = Some(stamp).filter(|stamp| !stamp.is_empty()).into();
         let left = work(&[call("1", tool, input), end]);
         assert!(
@@ -419,10 +430,7 @@ fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
         "{UNWANTED} Correction to the text above: this call was stopped while running, not refused."
     );
     for text in ["[Request interrupted by user for tool use]", &running] {
-        let left = work(&[
-            call("1", "Bash", &push),
-            result("1", text, true, &Value::Null),
-        ]);
+        let left = work(&[call("1", "Bash", &push), failed("1", text)]);
         assert!(left.last_failure.is_none() && left.names.is_empty());
         // It did run.
         assert_eq!(left.commands, ["git push --force"]);
@@ -432,12 +440,7 @@ fn a_call_that_did_not_run_is_no_failure_and_names_nothing() {
 #[test]
 fn a_call_that_was_stopped_while_it_ran_was_not_refused() {
     let outcome = |version: &str, fields: Value| {
-        let mut end = result(
-            "1",
-            &format!("{UNWANTED} STOP what you are doing"),
-            true,
-            &Value::Null,
-        );
+        let mut end = failed("1", &format!("{UNWANTED} STOP what you are doing"));
         end["toolDenialKind"] = json!("user-rejected");
         end["version"] = json!(version);
         end.as_object_mut()
@@ -475,7 +478,7 @@ fn a_call_that_was_stopped_while_it_ran_was_not_refused() {
 
 #[test]
 fn a_tool_of_someone_else_cannot_claim_that_the_human_refused_it() {
-    let result = result("1", UNWANTED, true, &Value::Null);
+    let result = failed("1", UNWANTED);
     let report = work(&[call("1", "mcp__x__run", &json!({"sql": "x"})), result]);
     assert!(format!("{:?}", report.steps).contains("Failed"));
 }
@@ -497,10 +500,7 @@ fn the_client_s_own_errors_name_nothing() {
         ),
     ] {
         let input = json!({"file_path": "/p/a.rs", "command": "x"});
-        let report = work(&[
-            call("1", tool, &input),
-            result("1", error, true, &Value::Null),
-        ]);
+        let report = work(&[call("1", tool, &input), failed("1", error)]);
         assert_eq!(report.names, [""; 0], "{error}");
         let failure = report.last_failure.unwrap_or_default();
         assert!(
@@ -513,11 +513,9 @@ fn the_client_s_own_errors_name_nothing() {
 #[test]
 fn the_plan_is_the_one_that_the_human_approved() {
     let propose = |id: &str, plan: &str| call(id, "ExitPlanMode", &json!({ "plan": plan }));
-    let refused = result(
+    let refused = failed(
         "1",
         &format!("{UNWANTED} To tell you how to proceed, the user said:\nsmaller"),
-        true,
-        &Value::Null,
     );
     let approved = result(
         "2",
@@ -545,18 +543,13 @@ fn a_path_at_which_there_is_no_file_is_none() {
         "File does not exist. Current working directory: /p",
         "EISDIR: illegal operation on a directory, read '/p/a.rs'",
     ] {
-        let report = work(&[read("/p/a.rs"), result("1", error, true, &Value::Null)]);
+        let report = work(&[read("/p/a.rs"), failed("1", error)]);
         assert_eq!(report.files.len(), 0, "{error}");
     }
     let known = work(&[
         said("Now src/a.rs."),
         read("/p/src/a.rs"),
-        result(
-            "1",
-            "File content (85812 tokens) exceeds maximum",
-            true,
-            &Value::Null,
-        ),
+        failed("1", "File content (85812 tokens) exceeds maximum"),
     ]);
     assert_eq!(known.files[0].path, "src/a.rs");
 }
@@ -584,7 +577,6 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
     let started = format!(
         "Command running in background with ID: b7636e2. Output is being written to: {output}"
     );
-    let none = &Value::Null;
     let report = work(&[
         call(
             "1",
@@ -598,19 +590,17 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
             &json!({"backgroundTaskId": "b7636e2"}),
         ),
         call("2", "TaskOutput", &json!({"task_id": "b7636e2"})),
-        result("2", "ready", false, none),
+        ok("2", "ready"),
         call("3", "Read", &json!({"file_path": output})),
-        result("3", "ready", false, none),
+        ok("3", "ready"),
         call(
             "4",
             "Task",
             &json!({"prompt": "look", "subagent_type": "web_reader"}),
         ),
-        result(
+        ok(
             "4",
             "Seen.\nagentId: a881341 (for resuming)\n<usage>total_tokens: 9</usage>",
-            false,
-            none,
         ),
         call("5", "Agent", &json!({"prompt": "go on"})),
         result(
@@ -654,10 +644,7 @@ fn a_line_of_a_search_is_a_whole_path() {
         ("docs/Übersicht der Fälle.md", "docs/Übersicht der Fälle.md"),
         ("No files found in src/a.c", "src/a.c"),
     ] {
-        let found = work(&[
-            call("1", "Glob", &json!({"pattern": "*"})),
-            result("1", line, false, &Value::Null),
-        ]);
+        let found = work(&[call("1", "Glob", &json!({"pattern": "*"})), ok("1", line)]);
         assert_eq!(found.files[0].path, path);
     }
 }
@@ -669,7 +656,7 @@ fn the_steps_have_what_the_human_said_in_mid_turn_where_the_agent_reads_it() {
     let long = "Your questions have been answered";
     let steps = work(&[
         call("1", "Bash", &json!({"command": "make"})),
-        result("1", "ok", false, &Value::Null),
+        ok("1", "ok"),
         waited("auch die Doku"),
         waited("<task-notification>x</task-notification>"),
         call(
@@ -713,14 +700,8 @@ fn the_steps_have_what_a_task_in_the_background_reported() {
         // What a person typed is theirs.
         json!({"type": "user", "origin": {"kind": "human"}, "message": {"content": notice("Agent \"x\" finished", "")}}),
     ]);
-    let detail = crate::steps::Detail::new(400, 0, 0);
-    let mut said = std::collections::HashSet::new();
-    let shown = report
-        .steps
-        .iter()
-        .map(|step| step.show(&detail, &mut said));
     assert_eq!(
-        shown.collect::<String>(),
+        shown(&report),
         "report: Agent \"look\" finished\n    The lock is in src/lock.rs.\n    See take_lock, not <result>.\n\
          report: Background command \"tests\" failed with exit code 2\n\
          report: Monitor event: \"log\"\n    503 again\n\
@@ -749,28 +730,21 @@ fn the_steps_have_what_the_human_ran_beside_the_agent() {
             "<bash-input>export TOKEN=ghp_{digits}</bash-input>"
         )),
     ]);
-    let detail = crate::steps::Detail::new(400, 400, 400);
-    let mut said = std::collections::HashSet::new();
-    let shown: String = (report.steps.iter())
-        .map(|step| step.show(&detail, &mut said))
-        .collect();
+    let steps = shown(&report);
     let expected = "human: ! git switch größe &&\n      make <x>\n  printed:\n    src/a.c:3: <x> is no name\n\
                     agent: I see.\nhuman: ! true\nhuman: ! export TOKEN=";
-    assert!(shown.starts_with(expected), "{shown}");
+    assert!(steps.starts_with(expected), "{steps}");
     assert!(
-        !shown.contains("late") && !shown.contains("ghp_0"),
-        "{shown}"
+        !steps.contains("late") && !steps.contains("ghp_0"),
+        "{steps}"
     );
     assert_eq!(report.files[0].path, "src/a.c");
     // The next session reads them back.
     let mut next = Work::default();
     next.take_record(&user(&format!(
-        "pitstop handoff · r · iteration 1 · 0\n\n## Last steps\n\n```\n{shown}```\n"
+        "pitstop handoff · r · iteration 1 · 0\n\n## Last steps\n\n```\n{steps}```\n"
     )));
-    let read: String = (next.report().steps.iter())
-        .map(|step| step.show(&detail, &mut std::collections::HashSet::new()))
-        .collect();
-    assert_eq!(read, shown);
+    assert_eq!(shown(&next.report()), steps);
 }
 
 #[test]
@@ -814,7 +788,7 @@ fn the_line_that_tells_what_went_wrong_is_found_in_the_human_s_language() {
         let printed = format!("{line}\n{}", "more\n".repeat(9));
         let report = work(&[
             call("1", "Bash", &json!({"command": "x"})),
-            result("1", &printed, true, &Value::Null),
+            failed("1", &printed),
         ]);
         assert_eq!(report.last_failure.unwrap_or_default().lines, [line]);
     }
@@ -884,19 +858,13 @@ fn a_call_without_a_file_that_failed_is_the_last_failure_until_it_works() {
         ),
         ("Skill", json!({"skill": "deploy"}), "Skill deploy"),
     ] {
-        let failed = [
-            call("1", tool, &input),
-            result("1", "timed out", true, &Value::Null),
-        ];
+        let failed = [call("1", tool, &input), failed("1", "timed out")];
         let report = work(&failed);
         assert_eq!(
             report.last_failure.map(|one| one.call).as_deref(),
             Some(name)
         );
-        let worked = [
-            call("2", tool, &input),
-            result("2", "3 hits", false, &Value::Null),
-        ];
+        let worked = [call("2", tool, &input), ok("2", "3 hits")];
         let report = work(&[failed, worked].concat());
         assert!(report.last_failure.is_none() && report.tried.is_empty());
     }
@@ -905,16 +873,11 @@ fn a_call_without_a_file_that_failed_is_the_last_failure_until_it_works() {
 #[test]
 fn a_call_that_was_not_allowed_is_told_after_reboots_and_until_it_is_allowed() {
     let push = json!({"command": "git push --force"});
-    let mut end = result(
-        "1",
-        "Permission to use Bash has been denied.",
-        true,
-        &Value::Null,
-    );
+    let mut end = failed("1", "Permission to use Bash has been denied.");
     end["toolDenialKind"] = "permission-rule".into();
     let failed = [
         call("0", "Bash", &json!({"command": "make"})),
-        result("0", "error: x", true, &Value::Null),
+        failed("0", "error: x"),
     ];
     let report = work(&[&failed[..], &[call("1", "Bash", &push), end]].concat());
     assert_eq!(
@@ -937,11 +900,7 @@ fn a_call_that_was_not_allowed_is_told_after_reboots_and_until_it_is_allowed() {
             "{report:?}"
         );
         assert_eq!(report.tried[0].lines, [line]);
-        let allowed = [
-            human,
-            call("2", "Bash", &push),
-            result("2", "ok", false, &Value::Null),
-        ];
+        let allowed = [human, call("2", "Bash", &push), ok("2", "ok")];
         assert!(work(&allowed).tried.is_empty());
     }
 }
