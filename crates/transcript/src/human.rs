@@ -716,22 +716,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_when_a_call_was_refused_counts_with_the_client_s_stamp() {
-        let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n\
-                    Never edit that file.";
-        let result =
-            json!({ "type": "tool_result", "tool_use_id": "t", "is_error": true, "content": text });
-        let mut record = json!({ "type": "user", "message": { "content": [result] } });
-        let mut words = HumanWords::default();
-        // A tool of someone else's can say so, too.
-        assert!(!words.take_record(&record));
-        record["toolDenialKind"] = json!("user-rejected");
-        assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
-        assert!(words.take_record(&record));
-        assert_eq!(listed_of(&words), ["Never edit that file."]);
-    }
-
-    #[test]
     fn words_on_a_call_count_without_what_the_client_puts_around_them() {
         let unwanted = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n";
         let said = |text: &str| json!([{ "type": "tool_result", "tool_use_id": "t", "is_error": true, "content": format!("{unwanted}{text}") }]);
@@ -762,9 +746,12 @@ mod tests {
         ] {
             let mut human = HumanWords::default();
             assert!(HumanWords::may_hold_words(record.to_string().as_bytes()));
-            human.take_record(&record);
+            assert_eq!(human.take_record(&record), !words.is_empty());
             assert_eq!(listed_of(&human), words);
         }
+        // A tool of someone else's can say so, too.
+        let unstamped = json!({ "type": "user", "message": { "content": said("Never.") } });
+        assert!(!HumanWords::default().take_record(&unstamped));
     }
 
     #[test]
