@@ -23,7 +23,7 @@ use pitstop_store::{
     run_dir::{META, RECORDING, RunDir, list_runs},
 };
 use pitstop_transcript::{
-    commands::{CommandLog, CommandReader, CommandRecord, OutputReader as _, cast},
+    commands::{CommandLog, CommandReader, CommandRecord, cast},
     tail::read_pieces,
 };
 
@@ -176,7 +176,7 @@ fn as_json(sessions: &[Session]) -> Value {
             "exit": record.exit,
             "at": record.at,
             "duration_ms": record.duration.map(|duration| duration.as_millis() as u64),
-            "output": strategy::shorten_output(&log.read(record)),
+            "output": strategy::shorten_output(log.read(record)),
         })
     };
     let sessions = sessions.iter().map(|one| {

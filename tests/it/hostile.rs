@@ -15,7 +15,7 @@ use std::{
 use pitstop_handoff::signal::{self, Signal};
 use pitstop_transcript::{
     SessionId, Tokens,
-    commands::{Chunk, CommandReader, Direction, OutputReader as _},
+    commands::{Chunk, CommandReader, Direction},
     tail::Tail,
     trim::{Survey, TrimSettings},
     usage::{Usage, UsageScan},

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use pitstop_base::clean;
 use pitstop_transcript::{
-    commands::{Chunk, CommandLog, CommandRecord, Direction, OutputReader as _},
+    commands::{Chunk, CommandLog, CommandRecord, Direction},
     work::WorkAtHand,
 };
 
@@ -81,7 +81,7 @@ pub fn shown_commands(log: &CommandLog) -> Vec<String> {
     let last = records
         .iter()
         .skip(records.len().saturating_sub(MAX_COMMANDS));
-    last.map(|record| shown_command(record, &log.read(record)))
+    last.map(|record| shown_command(record, log.read(record)))
         .collect()
 }
 

@@ -8,7 +8,7 @@
 
 pub mod cast;
 
-use std::{borrow::Cow, collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use chrono::{DateTime, Utc};
 use memchr::memmem;
@@ -33,7 +33,7 @@ const COMMAND_CAP: usize = 8 * 1024;
 /// The most calls that wait for their result; a client runs a handful at once.
 const CALLS_CAP: usize = 256;
 
-/// One shell command that has run. Its output is read by an [`OutputReader`].
+/// One shell command that has run. Its output is read by [`CommandLog::read`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandRecord {
     /// Its number within its log, from 0: the key to its output.
@@ -75,12 +75,6 @@ pub enum Chunk {
     },
 }
 
-/// A source of the output of commands.
-pub trait OutputReader {
-    /// Returns the input and output while the command ran, in order; nothing for an unknown command.
-    fn read(&self, record: &CommandRecord) -> Cow<'_, [Chunk]>;
-}
-
 /// The last commands of a session with their output.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLog {
@@ -118,12 +112,11 @@ impl CommandLog {
     pub fn records(&self) -> Vec<CommandRecord> {
         self.entries.iter().map(|(one, _)| one.clone()).collect()
     }
-}
 
-impl OutputReader for CommandLog {
-    fn read(&self, record: &CommandRecord) -> Cow<'_, [Chunk]> {
+    /// Returns the input and output while the command ran, in order; nothing for an unknown command.
+    pub fn read(&self, record: &CommandRecord) -> &[Chunk] {
         let found = self.entries.iter().find(|(one, _)| one.id == record.id);
-        found.map_or(Cow::Borrowed(&[]), |(_, output)| Cow::Borrowed(output))
+        found.map_or(&[], |(_, output)| output)
     }
 }
 
@@ -415,7 +408,7 @@ mod tests {
         log.records()
             .into_iter()
             .map(|record| {
-                let output = text(&log.read(&record));
+                let output = text(log.read(&record));
                 (record, output)
             })
             .collect()

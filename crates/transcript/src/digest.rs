@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     branches::{Branches, TURN_ENDS},
-    commands::{Chunk, CommandLog, CommandReader, Direction, OutputReader as _, is_shell},
+    commands::{Chunk, CommandLog, CommandReader, Direction, is_shell},
     content::{Block, each_block, tool_output},
     denial::{Denial, read_denial},
     human::{HumanWords, unsaid_prompt},
@@ -284,7 +284,7 @@ impl Digest {
         for record in ended.filter(|record| record.id >= before) {
             let output = log.read(&record);
             self.ran.push_back(Ran {
-                output: printed_text(&output),
+                output: printed_text(output),
                 failed: record.exit.is_some_and(|code| code != 0),
                 call: record.call,
                 command: record.command.unwrap_or_default(),

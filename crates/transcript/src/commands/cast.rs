@@ -279,7 +279,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::commands::OutputReader as _;
 
     fn cast(events: &[(&str, &str)]) -> Vec<u8> {
         let mut text = json!({"version": 2, "width": 80, "height": 24}).to_string();
@@ -296,7 +295,7 @@ mod tests {
             .into_iter()
             .map(|record| {
                 let mut text = String::new();
-                for chunk in log.read(&record).iter() {
+                for chunk in log.read(&record) {
                     if let Chunk::Bytes(Direction::Output, bytes) = chunk {
                         text.push_str(&String::from_utf8_lossy(bytes));
                     }
@@ -351,7 +350,7 @@ mod tests {
         assert_eq!(record.duration, Some(Duration::from_secs(2)));
         let bytes = |way, text: &str| Chunk::Bytes(way, text.as_bytes().to_vec());
         assert_eq!(
-            log.read(record).as_ref(),
+            log.read(record),
             [
                 bytes(Direction::Output, "name? "),
                 bytes(Direction::Input, "secret\r"),
@@ -382,7 +381,7 @@ mod tests {
         events.resize(100, ("o", flood.as_str()));
         events.push(("o", "last\u{1b}]133;D\u{7}"));
         let log = read_commands(&cast(&events), 10);
-        let chunks = log.read(&log.records()[0]).into_owned();
+        let chunks = log.read(&log.records()[0]).to_vec();
         let mut lines = 0;
         let mut kept = 0;
         for chunk in &chunks {
