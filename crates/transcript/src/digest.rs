@@ -779,41 +779,23 @@ mod tests {
     }
 
     #[test]
-    fn of_a_session_of_another_kind_only_the_human_s_own_words_are_prompts() {
-        let user = |content: Value, fields: &Value| {
-            let mut line = json!({"type": "user", "cwd": "/home/me/git/mono/apps/web", "message": {"role": "user", "content": content}});
-            for (key, value) in fields.as_object().into_iter().flatten() {
-                line[key] = value.clone();
-            }
-            (line.to_string(), NEW)
+    fn the_human_s_words_and_the_work_are_taken_from_the_same_lines() {
+        let user = |content: Value| {
+            json!({"type": "user", "cwd": "/home/me/git/mono/apps/web", "message": {"role": "user", "content": content}}).to_string()
         };
-        let text = |text: &str| user(json!(text), &json!({}));
-        let task = json!({"description": "look", "prompt": "Never touch the tests.", "subagent_type": "explore"});
-        let report = json!([{"type": "tool_result", "tool_use_id": "t1", "content": [
-            {"type": "text", "text": "You must always use apps/web/src/pay_form.tsx because of `renderOnce`."},
-        ]}]);
+        let image = json!([
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            {"type": "text", "text": "Siehe Bild, der Knopf flackert.\r\nÄndere nie `api/schema.graphql`, das\r\nteilen wir.\r\n"},
+        ]);
+        let command = "<command-name>/review</command-name>\n<command-args>nur src/pay_form.tsx, sonst nichts</command-args>";
+        let queued = json!({"type": "queued_command", "prompt": "Ne change rien d'autre."});
         let cell = json!({"notebook_path": "/home/me/git/mono/libs/nb/sales.ipynb", "new_source": "frame = load_sales()"});
         let mut digest = digest(&[
-            user(
-                json!([
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
-                    {"type": "text", "text": "Siehe Bild, der Knopf flackert.\r\nÄndere nie `api/schema.graphql`, das\r\nteilen wir.\r\n"},
-                ]),
-                &json!({}),
-            ),
-            (called("t1", "Task", &task), NEW),
-            user(json!("Never on a side chain."), &json!({"isSidechain": true})),
-            user(report, &json!({})),
+            (user(image), NEW),
             (called("t2", "NotebookEdit", &cell), NEW),
-            text("<bash-input>never only</bash-input>"),
-            text("<bash-stdout>you must not</bash-stdout><bash-stderr></bash-stderr>"),
-            text("<local-command-stdout>Set the model, always</local-command-stdout>"),
-            text("<system-reminder>\nNever mention this.\n</system-reminder>"),
-            text("This session is being continued from a previous conversation. Never go back."),
-            text("<command-name>/review</command-name>\n<command-args>nur src/pay_form.tsx, sonst nichts</command-args>"),
+            (user(json!(command)), NEW),
             (
-                json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": "Ne change rien d'autre."}})
-                    .to_string(),
+                json!({"type": "attachment", "attachment": queued}).to_string(),
                 NEW,
             ),
         ]);
