@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{
     SessionId,
-    content::{Block, each_block, tool_output, without_notes},
+    content::{Block, each_block, text_in_tag, tool_output, without_notes},
     denial::{Denial, read_denial},
     record::{Splitter, parsed_records},
     waiting::Waiting,
@@ -356,13 +356,6 @@ fn exit_line(said: &str) -> (Option<i32>, &str) {
     code.trim()
         .parse()
         .map_or((None, said), |code| (Some(code), output))
-}
-
-fn text_in_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
-    let (_, inner) = text.split_once(&format!("<{tag}>"))?;
-    inner
-        .split_once(&format!("</{tag}>"))
-        .map(|(inner, _)| inner)
 }
 
 /// Returns the time when a record was written.

@@ -89,6 +89,14 @@ fn behind_no_output(output: &str) -> Option<&str> {
         .or_else(by_name)
 }
 
+/// Returns the text in the first tag of this name.
+pub(super) fn text_in_tag<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, inner) = text.split_once(&format!("<{tag}>"))?;
+    inner
+        .split_once(&format!("</{tag}>"))
+        .map(|(inner, _)| inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use serde_json::Value;
 use pitstop_base::redact;
 
 use super::{
-    content::{first_text, joined_text},
+    content::{first_text, joined_text, text_in_tag},
     prose::{looks_printed, name_long_paste},
 };
 
@@ -123,7 +123,7 @@ pub fn task_report(record: &Value) -> Option<String> {
     if source["origin"]["kind"] == "human" || !text.starts_with("<task-notification>") {
         return None;
     }
-    let summary = text.split_once("<summary>")?.1.split_once("</summary>")?.0;
+    let summary = text_in_tag(text, "summary")?;
     // What an agent answers may name its own tag.
     let answer = ["result", "event", "failures"].iter().find_map(|tag| {
         let (_, rest) = text.split_once(&format!("<{tag}>"))?;
@@ -167,12 +167,8 @@ fn is_client_tag(text: &str) -> bool {
 
 /// Returns a command as it was typed, where more than a word or two is behind its name: `/fix never touch the schema`.
 fn command_with_words(text: &str) -> Option<String> {
-    let inner = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        Some(rest.split_once(&format!("</{tag}>"))?.0)
-    };
-    let words = inner("command-args").filter(|_| text.starts_with("<command-"))?;
-    let name = inner("command-name").unwrap_or_default();
+    let words = text_in_tag(text, "command-args").filter(|_| text.starts_with("<command-"))?;
+    let name = text_in_tag(text, "command-name").unwrap_or_default();
     is_request(name, words).then(|| format!("{name} {}", words.trim()).trim().to_owned())
 }
 

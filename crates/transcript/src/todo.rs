@@ -110,7 +110,8 @@ impl TodoCall {
     }
 }
 
-fn clip_text(text: &str, cap: usize) -> &str {
+/// Cuts a text to at most `cap` bytes, on a character boundary.
+pub(super) fn clip_text(text: &str, cap: usize) -> &str {
     &text[..text.floor_char_boundary(cap)]
 }
 

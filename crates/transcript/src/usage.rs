@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{
     Tokens, prompts,
     record::{self, Assistant, Faults, Record},
+    todo::clip_text,
 };
 
 /// The tokens that one call to the model used.
@@ -235,10 +236,10 @@ impl UsageScan {
 
     fn take_prompt(&mut self, prompt: &str) {
         self.turns += 1;
-        self.last_prompt = Some(cap_text(prompt).to_owned());
+        self.last_prompt = Some(clip_text(prompt, TEXT_CAP).to_owned());
         if prompts::is_handoff(prompt) {
             let first = prompt.trim_start().lines().next().unwrap_or_default();
-            self.handoff = Some(cap_text(first).to_owned());
+            self.handoff = Some(clip_text(first, TEXT_CAP).to_owned());
         }
     }
 
@@ -257,7 +258,7 @@ impl UsageScan {
                 .as_deref()
                 .filter(|&model| Some(model) != self.model.as_deref())
             {
-                self.model = Some(cap_text(model).to_owned());
+                self.model = Some(clip_text(model, TEXT_CAP).to_owned());
             }
         }
     }
@@ -290,10 +291,6 @@ fn key_of(said: &Assistant<'_>) -> Option<u64> {
     id.hash(&mut hasher);
     said.request_id.hash(&mut hasher);
     Some(hasher.finish())
-}
-
-fn cap_text(text: &str) -> &str {
-    &text[..text.floor_char_boundary(TEXT_CAP)]
 }
 
 #[cfg(test)]
