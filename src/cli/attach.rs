@@ -41,8 +41,7 @@ use pitstop_core::api::endpoint::Endpoint;
 use pitstop_server::{
     CLIENT_LIMIT,
     attach::{
-        ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, client_line,
-        send_hello,
+        ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, line, send_hello,
     },
     client::{ClientError, OBSERVE_VARIABLE},
 };
@@ -253,7 +252,7 @@ impl Client {
 
     /// Sends a message. A supervisor that has gone is noticed by the end of its own messages.
     async fn send_message(&mut self, message: &ClientMessage) {
-        let _ = self.messages.write_all(&client_line(message)).await;
+        let _ = self.messages.write_all(&line(message)).await;
     }
 
     /// Handles a message of the supervisor; returns the end if it is one.

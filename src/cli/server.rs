@@ -14,7 +14,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use pitstop_server::attach::{ServerMessage, server_line};
+use pitstop_server::attach::{ServerMessage, line};
 
 use super::{
     attach::{self, AttachArgs, NotBegun},
@@ -114,7 +114,7 @@ fn serve(request: Request, stream: UnixStream) -> i32 {
         // A loop that has begun has the connection, and its clients find that closed.
         if let Some(mut stream) = terminal {
             let failed = ServerMessage::Failed { code, error, hint };
-            let _ = stream.write_all(&server_line(&failed));
+            let _ = stream.write_all(&line(&failed));
         }
         code
     })

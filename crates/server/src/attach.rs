@@ -196,8 +196,8 @@ impl Answers {
     }
 }
 
-/// Returns a message as a line.
-fn line(message: &impl Serialize) -> Vec<u8> {
+/// Returns a message as the line in which it is sent.
+pub fn line(message: &impl Serialize) -> Vec<u8> {
     // Plain data with text keys always becomes JSON.
     let mut bytes = serde_json::to_vec(message).unwrap_or_default();
     bytes.push(b'\n');
@@ -376,16 +376,6 @@ pub fn send_hello(
     io::Write::write_all(&mut &*stream, &line[sent..])
 }
 
-/// Returns a message of a client as it is sent.
-pub fn client_line(message: &ClientMessage) -> Vec<u8> {
-    line(message)
-}
-
-/// Returns a message of a supervisor as it is sent.
-pub fn server_line(message: &ServerMessage) -> Vec<u8> {
-    line(message)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -402,25 +392,25 @@ mod tests {
         let text = |line: Vec<u8>| String::from_utf8(line).unwrap().trim_end().to_owned();
         let lines = [
             text(line(&hello)),
-            text(client_line(&ClientMessage::Resized)),
-            text(client_line(&ClientMessage::Suspend)),
-            text(client_line(&ClientMessage::Taken)),
-            text(client_line(&ClientMessage::Ran { success: true })),
-            text(client_line(&ClientMessage::Detach)),
-            text(server_line(&ServerMessage::Attached)),
-            text(server_line(&ServerMessage::Suspended)),
-            text(server_line(&ServerMessage::Edit { file: "/f".into() })),
-            text(server_line(&ServerMessage::Detached {
+            text(line(&ClientMessage::Resized)),
+            text(line(&ClientMessage::Suspend)),
+            text(line(&ClientMessage::Taken)),
+            text(line(&ClientMessage::Ran { success: true })),
+            text(line(&ClientMessage::Detach)),
+            text(line(&ServerMessage::Attached)),
+            text(line(&ServerMessage::Suspended)),
+            text(line(&ServerMessage::Edit { file: "/f".into() })),
+            text(line(&ServerMessage::Detached {
                 why: "w".to_owned(),
                 attach: None,
             })),
-            text(server_line(&ServerMessage::Released)),
-            text(server_line(&ServerMessage::Failed {
+            text(line(&ServerMessage::Released)),
+            text(line(&ServerMessage::Failed {
                 code: 1,
                 error: "e".to_owned(),
                 hint: "h".to_owned(),
             })),
-            text(server_line(&ServerMessage::Ended {
+            text(line(&ServerMessage::Ended {
                 code: 0,
                 text: "t".to_owned(),
             })),

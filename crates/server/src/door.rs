@@ -229,17 +229,10 @@ mod tests {
     use std::os::unix::net::UnixListener as StdListener;
 
     use super::*;
+    use crate::secrets::tests::private_dir;
 
     fn with_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    }
-
-    fn private_dir() -> tempfile::TempDir {
-        let mode = Permissions::from_mode(0o700);
-        tempfile::Builder::new()
-            .permissions(mode)
-            .tempdir()
-            .unwrap()
     }
 
     #[test]

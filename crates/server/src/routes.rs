@@ -55,7 +55,7 @@ const DEVICE: &str = "x-pitstop-device";
 /// The word for the present session in `GET /api/sessions/{id}/handoff`.
 const PRESENT_SESSION: &str = "current";
 
-/// The longest accepted session id, in bytes: a UUID has 36.
+/// The longest accepted session id, in bytes: a UUID has 36, the id of a project 16.
 const SESSION_ID_LIMIT: usize = 64;
 
 /// The state that all endpoints of a door share.
@@ -298,7 +298,8 @@ async fn handoff(
     ask(&state, Request::Handoff { session }).await
 }
 
-fn is_session_id(text: &str) -> bool {
+/// Reports whether a text may be the id of a session: it becomes the name of a file.
+pub(crate) fn is_session_id(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     (1..=SESSION_ID_LIMIT).contains(&text.len()) && text.bytes().all(plain)
 }

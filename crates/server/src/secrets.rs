@@ -261,12 +261,12 @@ fn write_secret(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
-    fn private_dir() -> tempfile::TempDir {
+    pub(crate) fn private_dir() -> tempfile::TempDir {
         let mode = fs::Permissions::from_mode(0o700);
         tempfile::Builder::new()
             .permissions(mode)

@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::CLIENT_LIMIT;
 use crate::client::{Answer, ApiClient, ClientError, is_answered};
-use crate::routes::HttpError;
+use crate::routes::{HttpError, is_session_id};
 use pitstop_core::api::wire::ErrorBody;
 
 /// The time that a session may take to answer for the list: one that hangs must not hold up the others.
@@ -33,9 +33,6 @@ const LIST_LIMIT: Duration = Duration::from_secs(1);
 
 /// The most sessions that are listed.
 const SESSION_COUNT: usize = 64;
-
-/// The longest id, in bytes: that of a project has 16.
-const ID_LIMIT: usize = 64;
 
 /// The longest head or refusal of a stream that is read, in bytes.
 const HEAD_LIMIT: usize = 16 * 1024;
@@ -78,7 +75,7 @@ fn control_files(run_dirs: &[PathBuf]) -> BTreeMap<String, PathBuf> {
         for path in entries.map(|entry| entry.path()) {
             let is_control = path.extension().is_some_and(|end| end == "control");
             let id = path.file_stem().and_then(|stem| stem.to_str());
-            if let Some(id) = id.filter(|id| is_control && is_id(id)) {
+            if let Some(id) = id.filter(|id| is_control && is_session_id(id)) {
                 found.entry(id.to_owned()).or_insert(path);
             }
         }
@@ -96,15 +93,9 @@ pub(super) fn has_any(run_dir: &Path) -> bool {
     sockets.any(|socket| is_answered(&socket))
 }
 
-/// Reports whether a text may be the id of a session: it becomes the name of a file.
-fn is_id(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    (1..=ID_LIMIT).contains(&text.len()) && text.bytes().all(plain)
-}
-
 /// Finds the socket of a session.
 pub(super) fn find(run_dirs: &[PathBuf], id: &str, device: &str) -> Result<ApiClient, HttpError> {
-    if !is_id(id) {
+    if !is_session_id(id) {
         return Err(gone());
     }
     let name = format!("{id}.control");
@@ -281,7 +272,7 @@ mod tests {
             &"a".repeat(65),
             "é",
         ] {
-            assert!(!is_id(id), "{id}");
+            assert!(!is_session_id(id), "{id}");
         }
         let home = tempfile::tempdir().unwrap();
         let dirs = ["one", "two"].map(|name| home.path().join(name));
