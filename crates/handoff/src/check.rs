@@ -11,9 +11,9 @@ use memchr::memmem;
 use super::{
     PreservedState,
     sections::one_line,
+    summary::make_harmless,
     work::{ALSO_NAMED, REFERENCES, failure_text, file_line, prompt_line, tried_line},
 };
-use pitstop_base::{clean, redact::redact};
 use pitstop_transcript::{
     human::{PROMPTS_HEADING, Said, listed_in},
     prose::LEFT_OUT,
@@ -147,7 +147,7 @@ impl fmt::Display for WorkFact {
                 tried_line(failure).trim_start_matches("- ").to_owned()
             }
         };
-        f.write_str(&mask_secrets(&text))
+        f.write_str(&make_harmless(&text))
     }
 }
 
@@ -199,7 +199,7 @@ impl Check {
 
     /// Returns a missing prompt as it is shown, with its date.
     pub fn shown_prompt(prompt: &Said) -> String {
-        mask_secrets(prompt_line(prompt, false).trim_start_matches("- "))
+        make_harmless(prompt_line(prompt, false).trim_start_matches("- "))
     }
 }
 
@@ -308,7 +308,7 @@ pub fn with_missing(body: &str, check: &Check) -> String {
             WorkFact::Tried(failure) => add_lines(&mut lines, TRIED_HEADING, [tried_line(failure)]),
         }
     }
-    mask_secrets(&lines.join("\n"))
+    make_harmless(&lines.join("\n"))
 }
 
 /// Returns the range of the lines below a heading: the first line, and the line after the last one that is not blank.
@@ -370,11 +370,6 @@ fn names_a_branch(text: &str) -> bool {
     lines.any(|line| line.starts_with(BRANCH))
 }
 
-/// Returns the text as the message would contain it: without controls and with its secrets masked.
-fn mask_secrets(text: &str) -> String {
-    redact(&clean::typed(text)).into_owned()
-}
-
 /// Reports whether `what` is in a text unchanged and not as a part of a longer word. A hyphen separates words only for an identifier.
 pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -393,7 +388,7 @@ pub(super) fn is_whole_in(text: &str, what: &str) -> bool {
 fn is_in_text(text: &str, what: &str) -> bool {
     let what = on_one_line(what);
     is_whole_in(text, &what) || {
-        let masked = mask_secrets(&what);
+        let masked = make_harmless(&what);
         masked != what && is_whole_in(text, &masked)
     }
 }

@@ -13,10 +13,11 @@ use super::{
     sections::CONTINUATION,
     sendable,
     strategy::{ContextStrategy, LastSteps, RecentCommands},
+    summary::make_harmless,
     work,
 };
 use crate::scratchpad::{NO_NOTES, Parsed};
-use pitstop_base::{clean, redact};
+use pitstop_base::redact;
 use pitstop_transcript::{
     human::{PROMPTS_HEADING, section_lines},
     words::Fences,
@@ -365,9 +366,7 @@ fn with_prompts(text: &str, prompts: &str) -> String {
 /// happens before sizes are compared, so that the text in the preview is the text that is counted and sent.
 fn fit_section(body: &str, max: usize) -> String {
     let end = body.floor_char_boundary(max.saturating_add(1));
-    redact::redact(&clean::typed(&body[..end]))
-        .trim_end()
-        .to_owned()
+    make_harmless(&body[..end]).trim_end().to_owned()
 }
 
 /// Removes lines from the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next

@@ -112,8 +112,8 @@ pub fn make_prompt(history: &History, session: SessionId, task: &str) -> String 
     )
 }
 
-/// Returns a text from a session as a summary may contain it.
-fn make_harmless(text: &str) -> String {
+/// Returns a text from a session as a message may contain it: without controls and with its secrets masked.
+pub(crate) fn make_harmless(text: &str) -> String {
     redact(&clean::typed(text)).into_owned()
 }
 

@@ -24,19 +24,9 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
     if mine == base {
         return theirs.to_owned();
     }
-    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
-    if lines(base) + lines(mine) + lines(theirs) > COMPARED_LINES {
+    if [base, mine, theirs].map(count_lines).iter().sum::<usize>() > COMPARED_LINES {
         return join_sides(&[base], &[mine], &[theirs]);
     }
-    // A last line without its end would differ from the same line with one.
-    let ended = |text: &str| {
-        let end = if text.is_empty() || text.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        format!("{text}{end}")
-    };
     let merged = MergeOptions::new()
         .set_conflict_marker_length(MARK)
         .set_conflict_style(ConflictStyle::Diff3)
@@ -51,17 +41,23 @@ pub fn merge(base: &str, mine: &str, theirs: &str) -> String {
     text
 }
 
-/// Returns the difference between two texts, as the hunks of a unified diff; empty if they are equal.
-pub fn difference(before: &str, after: &str) -> String {
-    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
-    if lines(before) + lines(after) > COMPARED_LINES {
-        return "@@ too long to be compared @@\n".to_owned();
-    }
-    // A last line without its end is a line like others, and is not worth a remark.
-    let ended = |text: &str| match text {
+fn count_lines(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
+}
+
+/// Ends the last line: without its end it would differ from the same line with one.
+fn ended(text: &str) -> String {
+    match text {
         "" => String::new(),
         text => format!("{}\n", text.strip_suffix('\n').unwrap_or(text)),
-    };
+    }
+}
+
+/// Returns the difference between two texts, as the hunks of a unified diff; empty if they are equal.
+pub fn difference(before: &str, after: &str) -> String {
+    if count_lines(before) + count_lines(after) > COMPARED_LINES {
+        return "@@ too long to be compared @@\n".to_owned();
+    }
     let patch = diffy::create_patch(&ended(before), &ended(after)).to_string();
     // The two lines in front name files.
     patch.splitn(3, '\n').nth(2).unwrap_or_default().to_owned()

@@ -9,7 +9,7 @@ use std::{
 use chrono::DateTime;
 
 use super::{Commit, OtherTree, parse::parse_id};
-use pitstop_base::{clean, format};
+use pitstop_base::{clean, format, private_file::read_at_most};
 
 /// The number of bytes at the end of a head's log that are read.
 const LOG_END: u64 = 8 * 1024;
@@ -180,18 +180,13 @@ pub(super) fn logged_commits(log: &[u8]) -> Vec<Commit> {
 
 /// Reads the first bytes of a file, at most so many.
 fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).ok()?;
-    io::Read::read_to_end(&mut io::Read::take(file, most), &mut bytes).ok()?;
-    Some(bytes)
+    read_at_most(most, std::fs::File::open(path).ok()?).ok()
 }
 
 /// Reads at most this many bytes of the end of a file.
 fn read_end(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
     let mut file = std::fs::File::open(path).ok()?;
     let from = file.metadata().ok()?.len().saturating_sub(most);
     io::Seek::seek(&mut file, io::SeekFrom::Start(from)).ok()?;
-    io::Read::read_to_end(&mut io::Read::take(file, most), &mut bytes).ok()?;
-    Some(bytes)
+    read_at_most(most, file).ok()
 }
