@@ -143,10 +143,10 @@ fn golden_tests_alone() {
             "running 3 tests\ntest a ... {verdict}\ntest b ... {}\ntest c ... ok\n\ntest result: x. 2 passed; 1 failed; 0 ignored\n",
             if verdict == "ok" { "FAILED" } else { "ok" }
         );
-        pitstop_handoff::breakpoint::test_run::recognise_runs(Some("cargo test"), &output).remove(0)
+        pitstop_handoff::breakpoint::test_run::recognise_runs(Some("cargo test"), &output)
     };
-    state.test_state.apply_outcome(&run("ok"));
-    state.test_state.apply_outcome(&run("FAILED"));
+    state.test_state.apply_outcomes(&run("ok"));
+    state.test_state.apply_outcomes(&run("FAILED"));
     golden("tests", &make(50_000, &state, |_| {}));
 }
 

@@ -280,7 +280,17 @@ pub fn recognise_runs(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
     shell.recognise_runs(output)
 }
 
-impl Shell<'_> {
+impl<'a> Shell<'a> {
+    /// Describes a command in the directory `/p`.
+    #[cfg(test)]
+    pub(crate) fn in_p(command: &'a str, failed: bool) -> Self {
+        Self {
+            command: Some(command),
+            directory: Some("/p"),
+            failed,
+        }
+    }
+
     /// Returns the outcomes of the test runs in the output of this command, in order of the runners.
     ///
     /// `output` is its standard output followed by its standard error.

@@ -131,11 +131,6 @@ fn take_group(groups: &mut Vec<Group>, run: &Verdicts<'_>) -> Group {
 }
 
 impl TestState {
-    /// Applies the outcome of one test run; see [`Self::apply_outcomes`].
-    pub fn apply_outcome(&mut self, outcome: &TestOutcome) {
-        self.apply_outcomes(std::slice::from_ref(outcome));
-    }
-
     /// Applies the outcomes of the test runs of one command. `fixed` and `regressed` compare with the runs before it; a run of some
     /// tests, or of another owner's tests, does not change the results of the others. A run that could not be built shows nothing
     /// about any test: it is listed in `failing` by the runner's name until one of that owner can be built again.

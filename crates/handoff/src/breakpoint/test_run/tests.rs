@@ -20,6 +20,11 @@ fn fixtures() -> Vec<(String, String)> {
     found
 }
 
+fn fixture(name: &str) -> String {
+    let found = fixtures().into_iter().find(|(have, _)| have == name);
+    found.unwrap().1
+}
+
 fn shown(outcome: &TestOutcome) -> String {
     let mut text = outcome.runner.to_owned();
     for (is, word) in [
@@ -69,25 +74,16 @@ fn real_output_of_every_runner_is_recognised() {
 
 #[test]
 fn colours_do_not_change_what_is_recognised() {
-    let find = |name: &str| {
-        fixtures()
-            .into_iter()
-            .find(|(have, _)| have == name)
-            .unwrap()
-            .1
-    };
     for (plain, coloured) in [
         ("cargo-plain", "cargo-coloured"),
         ("jest-verbose", "jest-verbose-coloured"),
         ("vitest-verbose", "vitest-verbose-coloured"),
     ] {
-        let told_of = |name| {
-            recognise_runs(None, &find(name))
-                .iter()
-                .map(shown)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(told_of(plain), told_of(coloured));
+        let [plain, coloured] = [plain, coloured].map(|name| {
+            let found = recognise_runs(None, &fixture(name));
+            found.iter().map(shown).collect::<Vec<_>>()
+        });
+        assert_eq!(plain, coloured);
     }
 }
 
@@ -133,18 +129,11 @@ fn a_log_that_is_only_shown_is_no_test_run() {
 
 #[test]
 fn several_runs_in_one_output_are_distinguished() {
-    let find = |name: &str| {
-        fixtures()
-            .into_iter()
-            .find(|(have, _)| have == name)
-            .unwrap()
-            .1
-    };
     let both = format!(
         "{}\n{}\n{}",
-        find("nextest-plain"),
-        find("cargo-passed"),
-        find("jest-plain")
+        fixture("nextest-plain"),
+        fixture("cargo-passed"),
+        fixture("jest-plain")
     );
     let runners: Vec<_> = recognise_runs(None, &both)
         .iter()
@@ -463,12 +452,7 @@ fn two_runs_of_a_runner_in_one_command_have_each_their_directory() {
             &[(None, true)],
         ),
     ] {
-        let shell = Shell {
-            command: Some(command),
-            directory: Some("/p"),
-            failed: false,
-        };
-        let found = shell.recognise_runs(&output);
+        let found = Shell::in_p(command, false).recognise_runs(&output);
         let asked: Vec<_> = found
             .iter()
             .map(|one| (one.owner.directory.as_deref(), one.is_success()))
@@ -530,12 +514,7 @@ fn a_failed_command_has_no_run_that_passed_unless_another_one_failed() {
         "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
     let failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
     let run = |command: &str, output: &str, failed: bool| {
-        let shell = Shell {
-            command: Some(command),
-            directory: Some("/p"),
-            failed,
-        };
-        let found = shell.recognise_runs(output);
+        let found = Shell::in_p(command, failed).recognise_runs(output);
         let whole = found.iter().any(|one| one.whole && one.is_success());
         (sum_up(&found).map(|total| total.passed), whole)
     };

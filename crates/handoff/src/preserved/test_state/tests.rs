@@ -1,46 +1,39 @@
 use super::*;
-use crate::PreservedState;
 
-fn run(command: &str, output: &str) -> TestOutcome {
-    let shell = test_run::Shell {
-        command: Some(command),
-        directory: Some("/p"),
-        failed: false,
-    };
-    let mut found = shell.recognise_runs(output);
+fn run(command: &str, output: &str) -> Vec<TestOutcome> {
+    let found = test_run::Shell::in_p(command, false).recognise_runs(output);
     assert_eq!(found.len(), 1, "{output}");
-    found.remove(0)
+    found
 }
 
-fn cargo(command: &str, verdicts: &[(&str, &str)]) -> TestOutcome {
-    let lines: Vec<_> = verdicts
-        .iter()
-        .map(|(name, word)| format!("test {name} ... {word}\n"))
-        .collect();
-    let lines = lines.concat();
+/// The output of `cargo test` with these verdicts.
+fn output(verdicts: &[(&str, &str)]) -> String {
+    let line = |(name, word): &(&str, &str)| format!("test {name} ... {word}\n");
+    let lines: String = verdicts.iter().map(line).collect();
     let count = |word: &str| verdicts.iter().filter(|(_, have)| *have == word).count();
     let (ok, failed) = (count("ok"), count("FAILED"));
-    run(
-        command,
-        &format!(
-            "running {} tests\n{lines}\ntest result: ok. {ok} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n",
-            ok + failed
-        ),
+    format!(
+        "running {} tests\n{lines}\ntest result: ok. {ok} passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n",
+        ok + failed
     )
+}
+
+fn cargo(command: &str, verdicts: &[(&str, &str)]) -> Vec<TestOutcome> {
+    run(command, &output(verdicts))
 }
 
 #[test]
 fn fixed_and_regressed_come_from_the_run_before() {
-    let mut state = PreservedState::default();
-    state.test_state.apply_outcome(&cargo(
+    let mut state = TestState::default();
+    state.apply_outcomes(&cargo(
         "cargo test",
         &[("a", "ok"), ("b", "FAILED"), ("c", "ok")],
     ));
-    state.test_state.apply_outcome(&cargo(
+    state.apply_outcomes(&cargo(
         "cargo test",
         &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
     ));
-    let tests = &state.test_state;
+    let tests = &state;
     assert_eq!(
         (tests.fixed.as_slice(), tests.regressed.as_slice()),
         (&["b".to_owned()][..], &["a".to_owned()][..])
@@ -49,90 +42,69 @@ fn fixed_and_regressed_come_from_the_run_before() {
         (tests.failing.as_slice(), tests.passing.len()),
         (&["a".to_owned()][..], 2)
     );
-    state.test_state.apply_outcome(&cargo(
+    state.apply_outcomes(&cargo(
         "cargo test",
         &[("a", "FAILED"), ("b", "ok"), ("c", "ok")],
     ));
-    assert!(state.test_state.fixed.is_empty() && state.test_state.regressed.is_empty());
+    assert!(state.fixed.is_empty() && state.regressed.is_empty());
 }
 
 #[test]
 fn a_run_of_some_tests_leaves_what_is_known_of_the_others() {
-    let mut state = PreservedState::default();
-    state.test_state.apply_outcome(&cargo(
+    let mut state = TestState::default();
+    state.apply_outcomes(&cargo(
         "cargo test",
         &[("a", "FAILED"), ("b", "FAILED"), ("c", "ok")],
     ));
-    state
-        .test_state
-        .apply_outcome(&cargo("cargo test a", &[("a", "ok")]));
-    assert_eq!(state.test_state.failing, ["b"]);
-    assert_eq!(state.test_state.fixed, ["a"]);
+    state.apply_outcomes(&cargo("cargo test a", &[("a", "ok")]));
+    assert_eq!(state.failing, ["b"]);
+    assert_eq!(state.fixed, ["a"]);
     // A whole run drops tests that no longer exist.
-    state
-        .test_state
-        .apply_outcome(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
-    assert!(state.test_state.failing.is_empty());
-    assert_eq!(state.test_state.passing, ["a", "c"]);
+    state.apply_outcomes(&cargo("cargo test", &[("a", "ok"), ("c", "ok")]));
+    assert!(state.failing.is_empty());
+    assert_eq!(state.passing, ["a", "c"]);
 }
 
 #[test]
 fn a_run_that_cannot_be_built_is_reported_until_one_can() {
-    let mut state = PreservedState::default();
-    state
-        .test_state
-        .apply_outcome(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+    let mut state = TestState::default();
+    state.apply_outcomes(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
     let broken = "error: could not compile `x` (lib test) due to 1 previous error";
-    state.test_state.apply_outcome(&run("cargo test", broken));
-    assert_eq!(
-        state.test_state.failing,
-        ["a", "(cargo test could not be built)"]
-    );
-    assert_eq!(state.test_state.passing, ["b"]);
-    state
-        .test_state
-        .apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
-    assert!(state.test_state.failing.is_empty());
-    assert_eq!(state.test_state.fixed, ["a"]);
+    state.apply_outcomes(&run("cargo test", broken));
+    assert_eq!(state.failing, ["a", "(cargo test could not be built)"]);
+    assert_eq!(state.passing, ["b"]);
+    state.apply_outcomes(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+    assert!(state.failing.is_empty());
+    assert_eq!(state.fixed, ["a"]);
 }
 
 #[test]
 fn runners_that_name_only_failures_fix_by_silence_in_whole_runs_alone() {
-    let mut state = PreservedState::default();
-    state
-        .test_state
-        .apply_outcome(&cargo("cargo test", &[("of_cargo", "FAILED")]));
+    let mut state = TestState::default();
+    state.apply_outcomes(&cargo("cargo test", &[("of_cargo", "FAILED")]));
     let failed = "FAILED t.py::x - E\nFAILED t.py::y\n2 failed, 3 passed in 0.1s\n";
     let failed = format!("=== short test summary info ===\n{failed}");
-    state.test_state.apply_outcome(&run("pytest -q", &failed));
-    assert_eq!(state.test_state.failing, ["of_cargo", "t.py::x", "t.py::y"]);
-    state
-        .test_state
-        .apply_outcome(&run("pytest -q other.py", "4 passed in 0.1s\n"));
-    assert_eq!(state.test_state.failing.len(), 3);
-    state
-        .test_state
-        .apply_outcome(&run("pytest -q", "5 passed in 0.1s\n"));
-    assert_eq!(state.test_state.failing, ["of_cargo"]);
-    assert_eq!(state.test_state.fixed, ["t.py::x", "t.py::y"]);
+    state.apply_outcomes(&run("pytest -q", &failed));
+    assert_eq!(state.failing, ["of_cargo", "t.py::x", "t.py::y"]);
+    state.apply_outcomes(&run("pytest -q other.py", "4 passed in 0.1s\n"));
+    assert_eq!(state.failing.len(), 3);
+    state.apply_outcomes(&run("pytest -q", "5 passed in 0.1s\n"));
+    assert_eq!(state.failing, ["of_cargo"]);
+    assert_eq!(state.fixed, ["t.py::x", "t.py::y"]);
 }
 
 #[test]
 fn a_package_that_passes_fixes_its_tests() {
-    let mut state = PreservedState::default();
-    state.test_state.apply_outcome(&run(
+    let mut state = TestState::default();
+    state.apply_outcomes(&run(
         "go test ./a",
         "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n",
     ));
-    assert_eq!(state.test_state.failing, ["m/a.TestX"]);
-    state
-        .test_state
-        .apply_outcome(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
-    assert_eq!(state.test_state.failing, ["m/a.TestX"]);
-    state
-        .test_state
-        .apply_outcome(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
-    assert_eq!(state.test_state.fixed, ["m/a.TestX"]);
+    assert_eq!(state.failing, ["m/a.TestX"]);
+    state.apply_outcomes(&run("go test ./ab", "ok  \tm/ab\t0.1s\n"));
+    assert_eq!(state.failing, ["m/a.TestX"]);
+    state.apply_outcomes(&run("go test ./a", "ok  \tm/a\t0.1s\n"));
+    assert_eq!(state.fixed, ["m/a.TestX"]);
 }
 
 fn reported(state: &mut TestState, command: &str, failed: u64, failing: &[&str]) {
@@ -151,7 +123,7 @@ fn reported(state: &mut TestState, command: &str, failed: u64, failing: &[&str])
 #[test]
 fn a_reported_run_keeps_the_names_and_the_command() {
     let mut state = TestState::default();
-    state.apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+    state.apply_outcomes(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
     reported(&mut state, "cargo test", 2, &["b", "c", "c"]);
     assert_eq!(
         (&*state.passing, &*state.failing),
@@ -181,12 +153,7 @@ fn a_reported_run_keeps_the_names_and_the_command() {
 fn ran(runs: &[(&str, &str)]) -> TestState {
     let mut state = TestState::default();
     for (command, output) in runs {
-        let shell = test_run::Shell {
-            command: Some(command),
-            directory: Some("/p"),
-            failed: false,
-        };
-        let found = shell.recognise_runs(output);
+        let found = test_run::Shell::in_p(command, false).recognise_runs(output);
         assert!(!found.is_empty(), "{command}");
         state.apply_outcomes(&found);
     }
@@ -199,10 +166,7 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
         format!("=== short test summary info ===\nFAILED {name} - E\n1 failed in 0.1s\n")
     };
     let (failed, passed) = (pytest("tests/test_a.py::test_x"), "5 passed in 0.1s\n");
-    let cargo_failed =
-        "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
-    let cargo_passed =
-        "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+    let [cargo_failed, cargo_passed] = ["FAILED", "ok"].map(|verdict| output(&[("a", verdict)]));
     let jest_failed = "FAIL ./a.test.js\n  ● it works\n\nTests:       1 failed, 1 total\n";
     let jest_passed = "PASS ./a.test.js\nTests:       1 passed, 1 total\n";
     let go_failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
@@ -230,8 +194,8 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
         ("docker compose exec a pytest", &failed, "docker compose exec a pytest", passed, true),
         ("make -C x test", &failed, "make -C y test", passed, false),
         ("make -C x test", &failed, "cd x && make test", passed, true),
-        ("cargo test", cargo_failed, "cargo test --manifest-path x/Cargo.toml", cargo_passed, false),
-        ("cargo test --manifest-path=x/Cargo.toml", cargo_failed, "(cd x && cargo test)", cargo_passed, true),
+        ("cargo test", &cargo_failed, "cargo test --manifest-path x/Cargo.toml", &cargo_passed, false),
+        ("cargo test --manifest-path=x/Cargo.toml", &cargo_failed, "(cd x && cargo test)", &cargo_passed, true),
         ("npm --prefix a test", jest_failed, "npm --prefix b test", jest_passed, false),
         ("npm --prefix a test", jest_failed, "cd a && npx jest", jest_passed, true),
         ("npm test -w a", jest_failed, "npm test -w b", jest_passed, false),
@@ -240,7 +204,7 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
         ("make test", jest_failed, "make test", passed, false),
         (&long("a"), &failed, &long("b"), passed, false),
         (&long("a"), &failed, &long("a"), passed, true),
-        ("cargo test", cargo_failed, "go test ./...", go_passed, false),
+        ("cargo test", &cargo_failed, "go test ./...", go_passed, false),
     ];
     for (first, failed, second, passed, clears) in cases {
         let state = ran(&[(first, failed), (second, passed)]);
@@ -255,16 +219,7 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
 
 #[test]
 fn a_name_in_two_directories_is_two_tests() {
-    let cargo = |verdict: &str| {
-        let counts = if verdict == "ok" {
-            "1 passed; 0"
-        } else {
-            "0 passed; 1"
-        };
-        format!(
-            "running 1 test\ntest a::b ... {verdict}\n\ntest result: x. {counts} failed; 0 ignored\n"
-        )
-    };
+    let cargo = |verdict: &str| output(&[("a::b", verdict)]);
     let state = ran(&[
         ("cd x && cargo test", &cargo("ok")),
         ("cd y && cargo test", &cargo("FAILED")),
@@ -295,11 +250,7 @@ fn a_run_of_several_runners_that_is_reported_and_seen_has_each_test_once() {
     reported(&mut state, "make test", 2, &["a", "m/a.TestX"]);
     let output = "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n\
         --- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
-    let shell = test_run::Shell {
-        command: Some("pitstop test -- make test"),
-        directory: Some("/p"),
-        failed: true,
-    };
+    let shell = test_run::Shell::in_p("pitstop test -- make test", true);
     state.apply_outcomes(&shell.recognise_runs(output));
     assert_eq!(state.failing, ["a", "m/a.TestX"]);
     reported(&mut state, "./check", 1, &["b"]);
@@ -309,9 +260,7 @@ fn a_run_of_several_runners_that_is_reported_and_seen_has_each_test_once() {
 
 #[test]
 fn several_runs_of_one_command_keep_what_each_of_them_changed() {
-    let cargo = |verdict: &str, counts: &str| {
-        format!("running 1 test\ntest a ... {verdict}\n\ntest result: x. {counts}; 0 ignored\n")
-    };
+    let cargo = |verdict: &str| output(&[("a", verdict)]);
     let go = |verdict: &str| {
         format!(
             "--- {verdict}: TestX (0.00s)\n{}\tm/a\t0.1s\n",
@@ -320,11 +269,8 @@ fn several_runs_of_one_command_keep_what_each_of_them_changed() {
     };
     let command = "cargo test; go test -v ./...";
     let state = ran(&[
-        (
-            command,
-            &(cargo("FAILED", "0 passed; 1 failed") + &go("FAIL")),
-        ),
-        (command, &(cargo("ok", "1 passed; 0 failed") + &go("PASS"))),
+        (command, &(cargo("FAILED") + &go("FAIL"))),
+        (command, &(cargo("ok") + &go("PASS"))),
     ]);
     assert_eq!(state.fixed, ["a", "m/a.TestX"]);
     assert!(state.failing.is_empty());
@@ -334,16 +280,15 @@ fn several_runs_of_one_command_keep_what_each_of_them_changed() {
 fn tests_that_an_older_version_kept_belong_to_the_first_run_that_names_them() {
     let json = r#"{"passing": ["b"], "failing": ["a", "c"], "fixed": [], "regressed": [], "command": "cargo test"}"#;
     let mut state: TestState = serde_json::from_str(json).unwrap();
-    let cargo = |directory, output: &str| {
+    let cargo = |directory, verdicts: &[(&str, &str)]| {
         let shell = test_run::Shell {
-            command: Some("cargo test"),
             directory: Some(directory),
-            failed: false,
+            ..test_run::Shell::in_p("cargo test", false)
         };
-        shell.recognise_runs(output)
+        shell.recognise_runs(&output(verdicts))
     };
-    let output = "running 2 tests\ntest a ... ok\ntest b ... FAILED\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n";
-    state.apply_outcomes(&cargo("/p/x", output));
+    let both = [("a", "ok"), ("b", "FAILED")];
+    state.apply_outcomes(&cargo("/p/x", &both));
     assert_eq!(
         (&*state.fixed, &*state.regressed),
         (&["a".to_owned()][..], &["b".to_owned()][..])
@@ -351,16 +296,13 @@ fn tests_that_an_older_version_kept_belong_to_the_first_run_that_names_them() {
     assert_eq!(state.failing, ["c", "b"]);
     let again: TestState = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
     assert_eq!(again, state);
-    state.apply_outcomes(&cargo(
-        "/p/y",
-        "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n",
-    ));
+    state.apply_outcomes(&cargo("/p/y", &[("a", "FAILED")]));
     assert_eq!((state.failing.len(), state.passing.len()), (3, 1));
     // Shares that do not match must not lose a test.
     let json = r#"{"passing": [], "failing": ["a"], "fixed": [], "regressed": [], "owners": [{"runner": "jest", "passing": 9, "failing": 7}]}"#;
     let mut state: TestState = serde_json::from_str(json).unwrap();
     assert_eq!(state.failures().count(), 1);
-    state.apply_outcomes(&cargo("/p", output));
+    state.apply_outcomes(&cargo("/p", &both));
     assert_eq!(state.failing, ["a", "b"]);
 }
 
@@ -387,14 +329,14 @@ fn failures_without_names_stand_as_such_until_their_command_passes() {
 #[test]
 fn a_run_that_is_seen_twice_keeps_what_it_changed() {
     let mut state = TestState::default();
-    state.apply_outcome(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
+    state.apply_outcomes(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
     reported(&mut state, "cargo test", 1, &["a"]);
     assert_eq!(
         (&*state.fixed, &*state.regressed),
         (&["b".to_owned()][..], &["a".to_owned()][..])
     );
     let before = state.clone();
-    state.apply_outcome(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+    state.apply_outcomes(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
     assert!(state.fixed.is_empty() && state.regressed.is_empty());
     state.keep_changes(before);
     assert_eq!(
@@ -408,7 +350,7 @@ fn failures_whose_names_a_filter_has_left_out_are_noted_until_a_run_of_all_tests
     let mut tests = TestState::default();
     let result = "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
     let grep = "cargo test 2>&1 | grep";
-    tests.apply_outcome(&run(grep, &format!("test a::b ... FAILED\n{result}")));
+    tests.apply_outcomes(&run(grep, &format!("test a::b ... FAILED\n{result}")));
     assert_eq!(tests.failing, ["a::b"]);
     for (command, output) in [
         (grep, result),
@@ -416,16 +358,16 @@ fn failures_whose_names_a_filter_has_left_out_are_noted_until_a_run_of_all_tests
         ("cargo test || true", result),
     ] {
         let mut tests = TestState::default();
-        tests.apply_outcome(&run(command, output));
+        tests.apply_outcomes(&run(command, output));
         let note = format!("(failing tests of `{command}` that were not named)");
         assert_eq!(tests.failing, [note]);
         let one = "running 1 test\ntest a::c ... ok\ntest result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out\n";
-        tests.apply_outcome(&run("cargo test c", one));
+        tests.apply_outcomes(&run("cargo test c", one));
         assert_eq!(tests.failing.len(), 1);
-        tests.apply_outcome(&cargo("cargo test", &[("a::b", "FAILED"), ("a::c", "ok")]));
+        tests.apply_outcomes(&cargo("cargo test", &[("a::b", "FAILED"), ("a::c", "ok")]));
         assert_eq!(tests.failing, ["a::b"]);
-        tests.apply_outcome(&run(command, output));
-        tests.apply_outcome(&cargo(
+        tests.apply_outcomes(&run(command, output));
+        tests.apply_outcomes(&cargo(
             "timeout 60 cargo test; echo done",
             &[("a::b", "ok")],
         ));
