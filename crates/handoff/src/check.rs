@@ -396,7 +396,11 @@ fn is_in_text(text: &str, what: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Generator, Handoff, Marker, Sources, preserved::Origin};
+    use crate::{
+        Generator, Handoff, Marker, Sources,
+        preserved::Origin,
+        tests::{marker, said},
+    };
     use pitstop_transcript::{human::as_listed, prose::without_long_pastes};
 
     fn state() -> PreservedState {
@@ -409,11 +413,7 @@ mod tests {
             };
             state.add_constraint(said, Origin::Human);
         }
-        let said = Said {
-            text: "The agent's own.".to_owned(),
-            at: None,
-        };
-        state.add_constraint(said, Origin::Signal);
+        state.add_constraint(said("The agent's own."), Origin::Signal);
         state
     }
 
@@ -445,11 +445,7 @@ mod tests {
 
     fn handoff(max: usize) -> Handoff {
         let (state, work) = (state(), work());
-        let marker = Marker {
-            run: "r1".to_owned(),
-            iteration: 1,
-            nonce: "0a1b2c3d".to_owned(),
-        };
+        let marker = marker();
         let sources = Sources {
             work: Some(&work),
             ..Sources::new(&marker, &state)
@@ -583,11 +579,7 @@ mod tests {
             "if x > 1\nthen the limit is < 2",
         ] {
             let mut state = PreservedState::default();
-            let said = Said {
-                text: one_line(&as_listed(request)).into_owned(),
-                at: None,
-            };
-            state.add_constraint(said, Origin::Human);
+            state.add_constraint(said(&one_line(&as_listed(request))), Origin::Human);
             let marker = Marker::default();
             let given = &*without_long_pastes(request);
             for (first_request, latest_request) in [(given, "Go."), ("Begin.", given)] {

@@ -414,8 +414,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        Generator, Marker, PreservedState, Sources,
+        Generator, PreservedState, Sources,
         preserved::{Item, Origin},
+        tests::marker,
     };
     use pitstop_transcript::{human::HumanWords, work::Work};
 
@@ -493,11 +494,7 @@ mod tests {
         state.record_decision("use SQLite", "two processes write", None, Origin::Signal);
         state.test_state.failing = vec!["parse::tests::reads_all".to_owned()];
         state.modified_files = vec![Item::new("src/parse.rs", Origin::Git)];
-        let marker = Marker {
-            run: "r1".to_owned(),
-            iteration: 1,
-            nonce: "0a1b2c3d".to_owned(),
-        };
+        let marker = marker();
         let sources = Sources {
             work: Some(&work.report()),
             latest_request: "Now the tests, please",

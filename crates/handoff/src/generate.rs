@@ -508,15 +508,8 @@ fn template_values(
 mod tests {
     use super::*;
     use crate::preserved::{Item, Origin};
-    use pitstop_transcript::human::{HumanWords, Said};
-
-    fn marker() -> Marker {
-        Marker {
-            run: "r1".to_owned(),
-            iteration: 1,
-            nonce: "0a1b2c3d".to_owned(),
-        }
-    }
+    use crate::tests::{marker, said};
+    use pitstop_transcript::human::HumanWords;
 
     fn generate(state: &PreservedState, notes: &str, git: &[String], max: usize) -> Handoff {
         let marker = marker();
@@ -662,11 +655,7 @@ mod tests {
     fn a_template_that_knows_no_prompts_carries_them_all_the_same() {
         let mut state = filled(1);
         for rule in ["Never touch main.", "Only use tabs."] {
-            let said = Said {
-                text: rule.to_owned(),
-                at: None,
-            };
-            state.add_constraint(said, Origin::Human);
+            state.add_constraint(said(rule), Origin::Human);
         }
         for template in [
             "{{ marker }}\n\nGo on: {{ continuation }}",

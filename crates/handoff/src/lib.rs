@@ -143,16 +143,25 @@ pub fn sendable(text: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     mod leaks;
+
+    use pitstop_transcript::human::Said;
 
     use super::*;
 
-    fn marker() -> Marker {
+    pub(crate) fn marker() -> Marker {
         Marker {
             run: "r1".to_owned(),
-            iteration: 3,
+            iteration: 1,
             nonce: "0a1b2c3d".to_owned(),
+        }
+    }
+
+    pub(crate) fn said(text: &str) -> Said {
+        Said {
+            text: text.to_owned(),
+            at: None,
         }
     }
 

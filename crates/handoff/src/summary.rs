@@ -127,7 +127,7 @@ fn put_together<'a>(bodies: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// Returns a token in the form of a code host's; it is assembled here, because scanners read sources, too.
-    pub(super) fn token() -> String {
+    pub(crate) fn token() -> String {
         format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8")
     }
 

@@ -1,18 +1,16 @@
 use chrono::DateTime;
 
 use super::*;
-use crate::{Generator, Marker, preserved::Origin, quality, signal as signals};
-use pitstop_transcript::{human::Said as HumanSaid, work::FileAtHand};
+use crate::{
+    Generator,
+    preserved::Origin,
+    quality, signal as signals,
+    summary::tests::token,
+    tests::{marker, said},
+};
+use pitstop_transcript::work::FileAtHand;
 
 const LIMIT: usize = 50_000;
-
-fn marker() -> Marker {
-    Marker {
-        run: "r1".to_owned(),
-        iteration: 1,
-        nonce: "0a1b2c3d".to_owned(),
-    }
-}
 
 /// Returns the state that results from signals and notes, in the order in which they are fed.
 fn state(said: &str, notes: &Parsed) -> PreservedState {
@@ -138,8 +136,7 @@ fn each_item_is_said_once() {
 
 #[test]
 fn a_secret_that_is_masked_in_the_summary_is_still_the_same_item() {
-    // The secret is assembled here, because scanners read sources, too.
-    let secret = format!("{}{}", "ghp_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let secret = token();
     let summary = format!(
         "### Pending Tasks\n\n- {}\n",
         redact(&format!("revoke {secret}"))
@@ -167,11 +164,7 @@ fn what_a_model_lost_stands_and_what_it_says_again_does_not() {
         "Only use tabs in the parser.",
         "At most 40 ms a row.",
     ] {
-        let said = HumanSaid {
-            text: rule.to_owned(),
-            at: None,
-        };
-        state.add_constraint(said, Origin::Human);
+        state.add_constraint(said(rule), Origin::Human);
     }
     let made_up = "- `src/made_up.rs` (not found in the session): the limits";
     let kept = "- `src/parse.rs`: read_all skips the mark at the start of a file";
