@@ -50,7 +50,7 @@ fn code(c: char) -> u32 {
 }
 
 #[test]
-fn sixty_chords_of_the_kitty_protocol_in_each_layout() {
+fn eighty_chords_of_the_kitty_protocol_in_each_layout() {
     for layout in LAYOUTS {
         for (own, base) in layout.chars().zip(KEYS.chars()) {
             let key = meant(own, base);
@@ -89,11 +89,18 @@ fn sixty_chords_of_the_kitty_protocol_in_each_layout() {
                     control.to_string(),
                 ),
                 (format!("alt-{upper}"), &shifted, 4, format!("\x1b{upper}")),
+                (
+                    format!("ctrl-alt-shift-{key}"),
+                    &shifted,
+                    8,
+                    format!("\x1b{control}"),
+                ),
+                (format!("ctrl-super-{key}"), &plain, 13, control.to_string()),
             ] {
                 let sent = format!("\x1b[{numbers};{bits}u");
                 let typed = if bits % 2 == 0 { code(upper) } else { n };
                 let other = format!("\x1b[27;{bits};{typed}~");
-                let first = if matches!(bits, 6 | 9) {
+                let first = if matches!(bits, 6 | 8 | 9 | 13) {
                     other.clone()
                 } else {
                     legacy.clone()
@@ -118,9 +125,10 @@ fn sixty_chords_of_the_kitty_protocol_in_each_layout() {
 type Row = (&'static str, &'static str, [&'static str; 5]);
 
 #[rustfmt::skip]
-const SIGNS: [Row; 14] = [
+const SIGNS: [Row; 17] = [
     // The German layout: ü, ö with Shift, ß and its question mark, the slash above 7, the plus sign.
     ("252::91;5u", "ctrl-ü", ["ü", "\x1b[252;5u", "", "\x1b[27;5;252~", "\x1b[27;5;252~"]),
+    ("246::59;5u", "ctrl-ö", ["ö", "\x1b[246;5u", "", "\x1b[27;5;246~", "\x1b[27;5;246~"]),
     ("246:214:59;4u", "alt-Ö", ["\x1bÖ", "\x1b[246;4u", "", "\x1bÖ", "\x1b[27;4;214~"]),
     ("223:63:45;6u", "ctrl-shift-?", ["\x7f", "\x1b[223;6u", "", "\x1b[27;6;63~", "\x1b[27;6;63~"]),
     ("55:47;6u", "ctrl-shift-/", ["\x1f", "\x1b[55;6u", "", "\x1b[27;6;47~", "\x1b[27;6;47~"]),
@@ -128,10 +136,12 @@ const SIGNS: [Row; 14] = [
     // The Russian layout: a letter on the key of a sign, and digits.
     ("1093::91;5u", "ctrl-[", ["\x1b", "\x1b[91;5u", "", "\x1b", "\x1b[27;5;91~"]),
     ("1078::59;5u", "ctrl-;", [";", "\x1b[59;5u", "", "\x1b[27;5;59~", "\x1b[27;5;59~"]),
+    ("50:64;6u", "ctrl-shift-@", ["\0", "\x1b[50;6u", "", "\x1b[27;6;64~", "\x1b[27;6;64~"]),
     ("50;5u", "ctrl-2", ["\0", "\x1b[50;5u", "", "\x1b[27;5;50~", "\x1b[27;5;50~"]),
     // Layouts of other Latin keyboards have signs on keys of letters, too: Dvorak's quotation mark, the French comma.
     ("39::113;5u", "ctrl-'", ["'", "\x1b[39;5u", "", "\x1b[27;5;39~", "\x1b[27;5;39~"]),
     ("44::109;5u", "ctrl-,", [",", "\x1b[44;5u", "", "\x1b[27;5;44~", "\x1b[27;5;44~"]),
+    ("233;5u", "ctrl-é", ["é", "\x1b[233;5u", "", "\x1b[27;5;233~", "\x1b[27;5;233~"]),
     // Letters of scripts without a table, by their base key; with Caps Lock and Num Lock.
     ("3654::113;5u", "ctrl-q", ["\x11", "\x1b[113;5u", "", "\x11", "\x1b[27;5;113~"]),
     ("1590::113;3u", "alt-q", ["\x1bq", "\x1b[113;3u", "", "\x1bq", "\x1b[27;3;113~"]),
@@ -178,37 +188,6 @@ fn chords_of_signs_are_those_of_the_layout() {
     check_rows("\x1b[", &SIGNS);
 }
 
-#[test]
-fn eighteen_chords_of_modify_other_keys_in_each_layout() {
-    for layout in ["ecpam", "усзфь", "εψπαμ", "קבפשצ"] {
-        for (own, key) in layout.chars().zip("ecpam".chars()) {
-            let (n, upper) = (code(key), key.to_ascii_uppercase());
-            let control = char::from(key as u8 & 0x1f).to_string();
-            let named = |bits: u8, c: char| format!("\x1b[27;{bits};{}~", code(c));
-            let (plain, other) = (format!("\x1b[{n};5u"), named(5, key));
-            let wanted = [
-                control.clone(),
-                plain.clone(),
-                plain,
-                control.clone(),
-                other,
-            ];
-            check(&named(5, own), &format!("ctrl-{key}"), wanted);
-            // A Hebrew keyboard types Latin letters with Shift.
-            let above = own.to_uppercase().next().filter(|above| *above != own);
-            let both = format!("\x1b[{n}:{};6u", code(upper));
-            let other = named(6, upper);
-            let wanted = [control, format!("\x1b[{n};6u"), both, other.clone(), other];
-            check(
-                &named(6, above.unwrap_or(upper)),
-                &format!("ctrl-shift-{key}"),
-                wanted,
-            );
-        }
-    }
-    check_rows("\x1b[", &OTHER_KEYS);
-}
-
 /// The letters of a Russian, a Greek and a Hebrew keyboard, over the keys of a Latin one.
 const LETTERS: [&str; 4] = [
     "qwertyuiopasdfghjklzxcvbnm",
@@ -216,6 +195,49 @@ const LETTERS: [&str; 4] = [
     "qςερτυθιοπασδφγηξκλζχψωβνμ",
     "qwקראטוןםפשדגכעיחלךזסבהנמצ",
 ];
+
+#[test]
+fn chords_of_modify_other_keys_in_each_layout() {
+    for (own, key) in LETTERS
+        .iter()
+        .flat_map(|own| own.chars().zip(LETTERS[0].chars()))
+    {
+        for bits in [3, 4, 5, 6, 7, 8, 13] {
+            let held = |bit: u8| (bits - 1) & bit != 0;
+            let upper = key.to_ascii_uppercase();
+            let typed = if held(1) { upper } else { key };
+            // A Hebrew keyboard types Latin letters with Shift.
+            let above = own.to_uppercase().next().filter(|above| *above != own);
+            let sent = if held(1) { above.unwrap_or(upper) } else { own };
+            // The Greek final sigma has the upper-case letter of another key.
+            if sent == 'Σ' && key == 'w' {
+                continue;
+            }
+            let named = |c: char| format!("\x1b[27;{bits};{}~", code(c));
+            let control = char::from(key as u8 & 0x1f);
+            let escape = if held(2) { "\x1b" } else { "" };
+            let legacy = format!("{escape}{}", if held(4) { control } else { typed });
+            let (n, other) = (code(key), named(typed));
+            let plain = format!("\x1b[{n};{bits}u");
+            let both = if held(1) {
+                format!("\x1b[{n}:{};{bits}u", code(upper))
+            } else {
+                plain.clone()
+            };
+            let first = if matches!(bits, 6 | 8 | 13) {
+                other.clone()
+            } else {
+                legacy.clone()
+            };
+            let names = [(4, "ctrl-"), (2, "alt-"), (8, "super-"), (1, "shift-")];
+            let names = names.into_iter().filter(|(bit, _)| held(*bit));
+            let chord: String = names.map(|(_, name)| name).collect();
+            let wanted = [legacy, plain, both, first, other];
+            check(&named(sent), &format!("{chord}{key}"), wanted);
+        }
+    }
+    check_rows("\x1b[", &OTHER_KEYS);
+}
 
 #[test]
 fn eighty_three_legacy_chords_in_each_layout() {
