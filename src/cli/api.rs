@@ -71,22 +71,7 @@ fn check_path(path: &str) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        api: ApiArgs,
-    }
-
-    #[test]
-    fn a_method_is_read_in_any_case_and_a_post_has_a_body() {
-        let line = Line::try_parse_from(["api", "post", "/control/pause"]).unwrap();
-        assert_eq!((line.api.method, line.api.data), (Method::Post, None));
-        assert!(Line::try_parse_from(["api", "DELETE", "/status"]).is_err());
-    }
 
     #[test]
     fn only_a_path_that_is_answered_at_once_is_sent() {

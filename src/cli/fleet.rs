@@ -330,17 +330,3 @@ fn lock_of(host: &str) -> String {
 fn file_of(host: &str) -> String {
     format!("{host}.json")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_reaches_the_shell_as_it_is() {
-        for word in ["plain", "with blank", "it's", "$(rm -rf /)", "`a`;b", "-x"] {
-            let script = format!("printf %s {}", shell_words::quote(word));
-            let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-            assert_eq!(String::from_utf8_lossy(&output.stdout), word);
-        }
-    }
-}

@@ -282,11 +282,4 @@ mod tests {
         assert_eq!(old_checkpoints(&all, at(20)), ids(&[3, 1]));
         assert_eq!(old_checkpoints(&all, at(0)), ids(&[]));
     }
-
-    #[test]
-    fn ages_are_durations() {
-        assert_eq!(age("30d"), Ok(Duration::from_secs(30 * 86_400)));
-        assert_eq!(age("0"), Ok(Duration::ZERO));
-        assert!(age("soon").is_err());
-    }
 }

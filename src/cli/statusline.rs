@@ -239,13 +239,4 @@ mod tests {
             assert_eq!(of_figures(nothing.as_bytes()), None);
         }
     }
-
-    #[test]
-    fn the_observe_file_is_found_in_both_spellings() {
-        let args = |texts: &[&str]| texts.iter().map(OsString::from).collect::<Vec<_>>();
-        for given in [&["--observe", "/x"][..], &["-v", "--observe=/x"]] {
-            assert_eq!(hook::parse(&args(given)).1, Some(OsStr::new("/x")));
-        }
-        assert_eq!(hook::parse(&args(&["x"])).1, None);
-    }
 }

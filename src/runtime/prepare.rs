@@ -280,19 +280,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_gets_the_reboot_as_json_in_the_projects_directory() {
-        let project = tempfile::tempdir().unwrap();
-        ran("cat >said.json", project.path()).await.unwrap();
-        let said = fs::read(project.path().join("said.json")).unwrap();
-        let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
-        assert_eq!(
-            (&said["hook"], &said["iteration"], &said["handoff"]),
-            (&"pre_reboot".into(), &1.into(), &"# Handoff".into())
-        );
-        assert!(said.get("result").is_none());
-    }
-
-    #[tokio::test]
     async fn a_failure_is_named_with_its_last_words() {
         let project = tempfile::tempdir().unwrap();
         let said = ran(

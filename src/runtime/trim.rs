@@ -276,23 +276,6 @@ mod tests {
     };
 
     #[test]
-    fn the_first_level_that_is_enough_is_copied_beside_the_original() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = transcript(directory.path());
-        let original = fs::read(&path).unwrap();
-        let made = trim(&path, &SETTINGS, session(2)).unwrap();
-        assert_eq!(
-            (made.level, made.responses, made.of, made.tokens_before),
-            (10, 1, 1, Tokens(150_000))
-        );
-        assert!(made.tokens_after < Tokens(51_000));
-        let copy = directory.path().join(format!("{}.jsonl", session(2)));
-        let text = fs::read_to_string(copy).unwrap();
-        assert!(text.contains("[tool output removed") && !text.contains("xxxx"));
-        assert_eq!(fs::read(&path).unwrap(), original);
-    }
-
-    #[test]
     fn what_was_replaced_in_place_is_copied_whole_and_nothing_behind_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = transcript(directory.path());

@@ -108,7 +108,7 @@ fn a_project_without_sessions_says_so() {
 // What every command promises, in one table.
 
 /// A command: its words, its exit code where no supervisor runs and nothing is kept, and its code beside one.
-const COMMANDS: [(&[&str], i32, i32); 57] = [
+const COMMANDS: [(&[&str], i32, i32); 59] = [
     (&["--help"], 0, 0),
     (&["--version"], 0, 0),
     (&["help", "restore"], 0, 0),
@@ -127,6 +127,8 @@ const COMMANDS: [(&[&str], i32, i32); 57] = [
     (&["api", "GET", "/status"], 3, 0),
     (&["api", "get", "/no-such-path"], 3, 1),
     (&["api", "GET", "status"], 2, 2),
+    (&["api", "post", "/control/resume"], 3, 0),
+    (&["api", "DELETE", "/status"], 2, 2),
     (&["handoff"], 3, 0),
     (&["handoff", "--json"], 3, 0),
     (&["handoff", "--check"], 3, 0),

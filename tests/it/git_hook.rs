@@ -324,7 +324,8 @@ fn the_hook_that_was_there_runs_too_and_its_exit_code_counts() {
         &hook,
         &format!("echo \"$0 $# $GIT_PREFIX\" >> '{}'; exit 7", mark.display()),
     );
-    repo.install();
+    let earlier = fs::read_to_string(&hook).unwrap();
+    assert!(repo.install().starts_with("installed: "));
     let (_supervisor, mut events) = repo.start();
     let sha = repo.commit("with both");
     hears_of(&mut events, &sha);
@@ -339,17 +340,20 @@ fn the_hook_that_was_there_runs_too_and_its_exit_code_counts() {
     assert!(ran.stdout.is_empty() && ran.stderr.is_empty(), "{ran:?}");
     repo.settles();
     // Again, it stays one; removed, everything is as it was.
-    repo.install();
-    let removed = repo.pitstop(repo.path(), &["git-hook", "remove", "--json"]);
-    let reported: Value = serde_json::from_slice(&removed.stdout).unwrap();
+    assert!(repo.install().starts_with("updated: "));
+    let remove = || repo.pitstop(repo.path(), &["git-hook", "remove", "--json"]);
+    let reported: Value = serde_json::from_slice(&remove().stdout).unwrap();
     assert_eq!(reported["status"], "removed");
-    assert!(fs::read_to_string(&hook).unwrap().contains("exit 7"));
+    assert_eq!(fs::read_to_string(&hook).unwrap(), earlier);
     assert!(
         !repo
             .path()
             .join(".git/hooks/post-commit.before-pitstop")
             .exists()
     );
+    fs::remove_file(&hook).unwrap();
+    let reported: Value = serde_json::from_slice(&remove().stdout).unwrap();
+    assert_eq!(reported["status"], "absent");
 }
 
 #[test]
