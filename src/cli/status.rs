@@ -255,87 +255,29 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use pitstop_agent::AgentKind;
     use pitstop_base::clock::UTC;
-    use pitstop_core::api::wire::{
-        AgentReport, AgentState, AgentTools, BridgeReport, ClientLimitReport, ForecastReport,
-        ForecastUnit, RebootReport, TodoList,
-    };
+    use serde_json::json;
 
     pub(in crate::cli) fn report() -> StatusReport {
-        StatusReport {
-            version: "0.1.0".into(),
-            pid: 42,
-            project: "/home/me/pro\u{1b}ject".into(),
-            run_id: Some("r1".into()),
-            mode: "ask".into(),
-            zoomed: false,
-            iteration: 3,
-            session_id: Some("s-3".into()),
-            objective: None,
-            started_at: None,
-            last_reboot: None,
-            agent: AgentReport {
-                kind: AgentKind::Claude,
-                command: "claude".into(),
-                version: Some("2.1.197".into()),
-                state: AgentState::Idle,
-                reason: None,
-                limit_reset: None,
-                hooked: true,
-                todo_list: TodoList::Kept,
-                bridge: BridgeReport::default(),
-                tools: AgentTools::None,
-                last_words: None,
+        let report = json!({
+            "version": "0.1.0", "pid": 42, "project": "/home/me/pro\u{1b}ject", "run_id": "r1",
+            "mode": "ask", "zoomed": false, "iteration": 3, "session_id": "s-3",
+            "agent": {
+                "kind": "claude", "command": "claude", "version": "2.1.197", "state": "idle", "hooked": true,
             },
-            context: ContextReport {
-                used: Some(128_400),
-                window: Some(200_000),
-                usable: Some(180_000),
-                percent: Some(71.3),
-                level: Some("critical".into()),
-                source: Some("status_line".into()),
-                age_ms: Some(2_000),
-                lines: None,
-                client_limit: Some(ClientLimitReport {
-                    at: 167_000,
-                    act: "compacts".into(),
-                    origin: "--autocompact".into(),
-                }),
-                forecast: Some(ForecastReport {
-                    unit: Some(ForecastUnit::Minutes),
-                    growth_per_minute: Some(4_100),
-                    growth_per_call: Some(820),
-                    growth_per_turn: None,
-                    minutes_left: Some(6),
-                    calls_left: Some(30),
-                    turns_left: None,
-                }),
+            "context": {
+                "used": 128_400, "window": 200_000, "usable": 180_000, "percent": 71.3, "level": "critical",
+                "source": "status_line", "age_ms": 2_000,
+                "client_limit": { "at": 167_000, "act": "compacts", "origin": "--autocompact" },
+                "forecast": {
+                    "unit": "minutes", "growth_per_minute": 4_100, "growth_per_call": 820, "minutes_left": 6, "calls_left": 30,
+                },
             },
-            reboot: RebootReport {
-                phase: "waiting".into(),
-                reason: Some("threshold".into()),
-                blocked_by: vec!["turn".into(), "typing".into()],
-                ..RebootReport::default()
-            },
-            cost_usd: Some(4.123),
-            turn_cost_usd: Some(0.314),
-            fresh_turn_cost_usd: Some(0.042),
-            reboot_pays_in_calls: Some(14),
-            prompt_cache: Some(CacheReport {
-                warm: true,
-                expires_at: None,
-                recache_tokens: Some(50_000),
-                recache_usd: None,
-                fresh_tokens: Some(21_000),
-                fresh_usd: None,
-            }),
-            run: None,
-            store_error: None,
-            store_kept: None,
-            needs: Vec::new(),
-            quitting: false,
-        }
+            "reboot": { "phase": "waiting", "reason": "threshold", "blocked_by": ["turn", "typing"] },
+            "cost_usd": 4.123, "turn_cost_usd": 0.314, "fresh_turn_cost_usd": 0.042, "reboot_pays_in_calls": 14,
+            "prompt_cache": { "warm": true, "recache_tokens": 50_000, "fresh_tokens": 21_000 },
+        });
+        serde_json::from_value(report).expect("a status")
     }
 
     #[test]
