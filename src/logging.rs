@@ -343,20 +343,28 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_hostile_name_reaches_the_log_as_one_harmless_line() {
+    /// Returns the log of what is logged at a level.
+    fn logged(level: LogLevel, act: impl FnOnce()) -> String {
         let home = tempfile::tempdir().expect("a directory");
         let directory = home.path().join("log");
-        let (subscriber, guard) =
-            subscriber(&directory, &Config::default().log, None).expect("a log");
-        tracing::subscriber::with_default(subscriber, || {
+        let log = LogConfig {
+            level,
+            ..Config::default().log
+        };
+        let (subscriber, guard) = subscriber(&directory, &log, None).expect("a log");
+        tracing::subscriber::with_default(subscriber, act);
+        drop(guard);
+        read_all(&directory)
+    }
+
+    #[test]
+    fn a_hostile_name_reaches_the_log_as_one_harmless_line() {
+        let text = logged(LogLevel::Info, || {
             tracing::warn!(
                 branch = "x\u{1b}]0;evil\u{7}\ninjected\u{202e}",
                 "branch\rgone\u{9b}2J"
             );
         });
-        drop(guard);
-        let text = read_all(&directory);
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.contains("injected"), "{text}");
         assert!(
@@ -368,65 +376,33 @@ mod tests {
 
     #[test]
     fn a_secret_does_not_reach_the_log() {
-        let home = tempfile::tempdir().expect("a directory");
-        let directory = home.path().join("log");
-        let (subscriber, guard) =
-            subscriber(&directory, &Config::default().log, None).expect("a log");
-        tracing::subscriber::with_default(subscriber, || {
+        let text = logged(LogLevel::Info, || {
             // Whole ones would be found in this file.
             let word = "wintermute7x9";
             let command = format!("PGPASSWORD={word} psql");
             let error = Some(format!("{{\"db_password\": \"{word}\"}}"));
             tracing::warn!(command, ?error, "failed: sshpass -p {word}");
         });
-        drop(guard);
-        let text = read_all(&directory);
         assert!(!text.contains("mute"), "{text}");
         assert!(text.contains("[masked password]"), "{text}");
     }
 
     #[test]
-    fn files_are_for_their_user_alone() {
-        let home = tempfile::tempdir().expect("a directory");
-        let directory = home.path().join("state/log");
-        drop(subscriber(&directory, &Config::default().log, None).expect("a log"));
-        let mode = |path: &Path| path.metadata().expect("there").permissions().mode() & 0o777;
-        assert_eq!(mode(&directory), 0o700);
-        let file = std::fs::read_dir(&directory).expect("there").next();
-        assert_eq!(mode(&file.expect("a file").expect("a file").path()), 0o600);
-    }
-
-    #[test]
     fn the_level_decides_what_is_kept() {
-        let home = tempfile::tempdir().expect("a directory");
-        let directory = home.path().join("log");
-        let log = LogConfig {
-            level: LogLevel::Warn,
-            ..Config::default().log
-        };
-        let (subscriber, guard) = subscriber(&directory, &log, None).expect("a log");
-        tracing::subscriber::with_default(subscriber, || {
+        let text = logged(LogLevel::Warn, || {
             tracing::info!("quiet");
             tracing::warn!("loud");
             tracing::debug!(target: "sqlx", "chatter");
         });
-        drop(guard);
-        let text = read_all(&directory);
         assert!(text.contains("loud") && !text.contains("quiet") && !text.contains("chatter"));
     }
 
     #[test]
     fn a_long_line_is_cut() {
-        let home = tempfile::tempdir().expect("a directory");
-        let directory = home.path().join("log");
-        let (subscriber, guard) =
-            subscriber(&directory, &Config::default().log, None).expect("a log");
-        tracing::subscriber::with_default(subscriber, || {
+        let text = logged(LogLevel::Info, || {
             tracing::info!("{}", "x".repeat(1_000_000));
             tracing::info!("next");
         });
-        drop(guard);
-        let text = read_all(&directory);
         assert!(text.len() < MAX_LINE_BYTES + 1_000, "{}", text.len());
         assert!(text.lines().count() == 2 && text.contains("next"));
     }
