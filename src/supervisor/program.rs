@@ -156,8 +156,9 @@ pub fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsStri
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     env.extend(own);
-    if kind == AgentKind::Claude && TodoTools::now(config) == TodoTools::Ours {
-        let (name, value) = claude::TODO_TOOLS;
+    let (name, value) = claude::TODO_TOOLS;
+    let users = users_todo_tools(config, env::var_os(name).as_deref());
+    if kind == AgentKind::Claude && config.agent.todo_tools && users.is_none() {
         env.push((name.into(), value.into()));
     }
     if kind == AgentKind::Demo {
@@ -166,39 +167,17 @@ pub fn agent_env(kind: AgentKind, config: &Config, paths: &Paths) -> Vec<(OsStri
     env
 }
 
-/// The switch that decides whether the client has its to-do tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TodoTools {
-    /// We switch them on.
-    Ours,
-    /// Neither we nor the user switch them on.
-    Off,
-    /// A variable of the user's decides: true if it switches them on.
-    Theirs(bool),
-}
-
-impl TodoTools {
-    /// Decides by the configuration, and by the variable as the client would inherit it.
-    fn of(config: &Config, inherited: Option<&OsStr>) -> Self {
-        let set = config.agent.env.get(claude::TODO_TOOLS.0).map(OsStr::new);
-        match set.or(inherited) {
-            Some(value) => Self::Theirs(value.to_str().is_some_and(claude::is_on)),
-            None if config.agent.todo_tools => Self::Ours,
-            None => Self::Off,
-        }
-    }
-
-    fn now(config: &Config) -> Self {
-        Self::of(config, env::var_os(claude::TODO_TOOLS.0).as_deref())
-    }
+/// Returns whether the user's own variable switches the client's to-do tools on: as it is configured, else as it is inherited.
+fn users_todo_tools(config: &Config, inherited: Option<&OsStr>) -> Option<bool> {
+    let set = config.agent.env.get(claude::TODO_TOOLS.0).map(OsStr::new);
+    let value = set.or(inherited)?;
+    Some(value.to_str().is_some_and(claude::is_on))
 }
 
 /// Reports whether the client has its to-do tools switched on.
 pub fn has_todo_tools(config: &Config) -> bool {
-    matches!(
-        TodoTools::now(config),
-        TodoTools::Ours | TodoTools::Theirs(true)
-    )
+    let inherited = env::var_os(claude::TODO_TOOLS.0);
+    users_todo_tools(config, inherited.as_deref()).unwrap_or(config.agent.todo_tools)
 }
 
 /// Returns the directory in which the demo keeps what Claude Code keeps in its own directory.
@@ -247,17 +226,17 @@ mod tests {
     fn the_users_own_variable_decides_about_the_todo_tools() {
         let mut config = Config::default();
         let of = |config: &Config, inherited: Option<&str>| {
-            TodoTools::of(config, inherited.map(OsStr::new))
+            users_todo_tools(config, inherited.map(OsStr::new))
         };
-        assert_eq!(of(&config, None), TodoTools::Ours);
-        assert_eq!(of(&config, Some("0")), TodoTools::Theirs(false));
+        assert_eq!((of(&config, None), config.agent.todo_tools), (None, true));
+        assert_eq!(of(&config, Some("0")), Some(false));
         let name = claude::TODO_TOOLS.0.to_owned();
         config.agent.env.insert(name, "true".to_owned());
-        assert_eq!(of(&config, Some("0")), TodoTools::Theirs(true));
+        assert_eq!(of(&config, Some("0")), Some(true));
         config.agent.env.clear();
         config.agent.todo_tools = false;
-        assert_eq!(of(&config, None), TodoTools::Off);
-        assert_eq!(of(&config, Some("1")), TodoTools::Theirs(true));
+        assert_eq!(of(&config, None), None);
+        assert_eq!(of(&config, Some("1")), Some(true));
     }
 
     #[test]
