@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
-use qrcode::{Color, EcLevel, QrCode};
+use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -41,9 +41,6 @@ const INTERRUPTS: [(&str, Signal); 3] = [
     ("SIGTERM", Signal::TERM),
     ("SIGHUP", Signal::HUP),
 ];
-
-/// The light modules around a QR code.
-const QUIET_ZONE: usize = 4;
 
 /// Pair a phone, or another browser, with the page that shows your sessions.
 ///
@@ -196,7 +193,7 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
     let waited = runtime.block_on(wait(&store, &code, &mut signals));
     let closed = store.close_pairing(&code);
     let waited = waited
-        .and_then(|end| closed.map(|()| end))
+        .and_then(|interrupted| closed.map(|()| interrupted))
         .map_err(failed)?;
     let after = store.devices().map_err(failed)?;
     let is_known = |device: &Device| {
@@ -205,7 +202,7 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
     };
     let paired = after.iter().find(|device| !is_known(device));
     match (waited, paired) {
-        (End::Closed, Some(device)) => {
+        (false, Some(device)) => {
             let may = match device.right {
                 DeviceRight::Watch => "it may watch",
                 DeviceRight::Decide => "it may decide",
@@ -215,7 +212,7 @@ fn pair(args: &PhoneArgs, flags: &Flags) -> Outcome {
                 one_line(&device.name)
             )))
         }
-        (End::Interrupted, _) => {
+        (true, _) => {
             out::complain("interrupted: the code is taken back", "");
             Ok(INTERRUPTED)
         }
@@ -284,46 +281,23 @@ fn show(url: &str, right: DeviceRight, note: &str) {
 
 /// Draws a QR code in half blocks, both colours set, so that it is the same on a dark and on a light ground.
 fn drawn(text: &str) -> Option<String> {
-    const DARK: u8 = 16;
-    const LIGHT: u8 = 231;
     let code = QrCode::with_error_correction_level(text, EcLevel::L).ok()?;
-    let (width, modules) = (code.width(), code.to_colors());
-    let color = |x: usize, y: usize| {
-        let place = x.checked_sub(QUIET_ZONE).zip(y.checked_sub(QUIET_ZONE));
-        let inside = place.filter(|(x, y)| *x < width && *y < width);
-        let is_dark = inside.is_some_and(|(x, y)| modules[y * width + x] == Color::Dark);
-        if is_dark { DARK } else { LIGHT }
-    };
-    let side = width + 2 * QUIET_ZONE;
-    let mut drawn = String::new();
-    for y in (0..side).step_by(2) {
-        for x in 0..side {
-            let (upper, lower) = (color(x, y), color(x, y + 1));
-            drawn.push_str(&format!("\x1b[38;5;{upper};48;5;{lower}m▀"));
-        }
-        drawn.push_str("\x1b[0m\n");
-    }
-    Some(drawn)
+    let (set, reset) = ("\x1b[38;5;16;48;5;231m", "\x1b[0m\n");
+    let rows = code.render::<Dense1x2>().build();
+    let rows = rows.replace('\n', &format!("{reset}{set}"));
+    Some(format!("{set}{rows}{reset}"))
 }
 
-/// The way in which a pairing has ended.
-enum End {
-    /// The code was used, or is over.
-    Closed,
-    /// The person has interrupted it.
-    Interrupted,
-}
-
-/// Waits until the code is used, over, or not wanted any more.
-async fn wait(store: &DeviceStore, code: &str, signals: &mut Signals) -> Result<End, DeviceError> {
+/// Waits until the code is used, over, or not wanted any more; returns true if the person has interrupted it.
+async fn wait(store: &DeviceStore, code: &str, signals: &mut Signals) -> Result<bool, DeviceError> {
     let end = Instant::now() + CODE_TIME;
     while Instant::now() < end && store.waits(code, Moment::now())? {
         tokio::select! {
-            _ = signals.next() => return Ok(End::Interrupted),
+            _ = signals.next() => return Ok(true),
             () = tokio::time::sleep(LOOK) => {}
         }
     }
-    Ok(End::Closed)
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -348,17 +322,12 @@ mod tests {
     fn a_code_is_drawn_with_its_corners_and_a_light_frame() {
         let drawn = drawn("http://127.0.0.1:7433/#0123456789abcdef0123456789abcdef").unwrap();
         let lines: Vec<&str> = drawn.lines().collect();
-        let cells: Vec<&str> = lines[2].split_inclusive('▀').collect();
-        let (light, dark) = ("38;5;231;48;5;231m▀", "38;5;16;48;5;16m▀");
-        assert!(
-            lines[0]
-                .split_inclusive('▀')
-                .take(8)
-                .all(|cell| cell.ends_with(light))
-        );
-        assert!(cells[..4].iter().all(|cell| cell.ends_with(light)));
+        let rows = |row: &str| row.starts_with("\x1b[38;5;16;48;5;231m");
+        assert!(lines.iter().all(|row| rows(row)));
+        let cells = |row: usize| lines[row].split_once('m').unwrap().1;
+        assert!(cells(0).starts_with("        "));
         // The upper left corner's own upper left corner: its two rows are dark at its edge.
-        assert!(cells[4].ends_with(dark), "{:?}", cells[4]);
+        assert!(cells(2).starts_with("    █"), "{:?}", cells(2));
         assert!(lines.iter().all(|line| line.ends_with("\x1b[0m")));
     }
 }
