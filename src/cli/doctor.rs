@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::{
     here::Here,
-    login::Logout,
+    login,
     out::{self, Outcome, chain, columns},
     template,
 };
@@ -172,13 +172,17 @@ fn check_logout(here: &Here, runtime: &Runtime) -> Finding {
     if here.config.session.on_hangup == OnHangup::End {
         return Finding::ok("ends the session with its terminal, as you have set it");
     }
-    match runtime.block_on(Logout::ask_login()) {
-        Logout::Lingers => Finding::ok("the session goes on: you linger"),
-        Logout::Spared => Finding::ok("the session goes on: KillUserProcesses is off"),
-        Logout::Ended => Finding::warning("ends the session: KillUserProcesses is on")
+    if !login::has_manager() {
+        return Finding::ok("the session goes on: no systemd ends processes here");
+    }
+    if login::user_lingers() {
+        return Finding::ok("the session goes on: you linger");
+    }
+    match runtime.block_on(login::kills_user_processes()) {
+        Some(false) => Finding::ok("the session goes on: KillUserProcesses is off"),
+        Some(true) => Finding::warning("ends the session: KillUserProcesses is on")
             .remedy("`loginctl enable-linger` lets it go on, from its next start"),
-        Logout::NoManager => Finding::ok("the session goes on: no systemd ends processes here"),
-        Logout::Unknown => Finding::unknown("the login manager does not answer"),
+        None => Finding::unknown("the login manager does not answer"),
     }
 }
 

@@ -11,46 +11,31 @@ use tokio::{process::Command, time::timeout};
 /// The time that the login manager may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// What becomes of a session at a logout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Logout {
-    /// It goes on, because the user lingers.
-    Lingers,
-    /// It goes on, because processes are not ended.
-    Spared,
-    /// It is ended.
-    Ended,
-    /// There is no login manager.
-    NoManager,
-    /// The login manager does not answer.
-    Unknown,
+/// Asks the login manager whether it ends a user's processes; `None` if it does not answer.
+pub(super) async fn kills_user_processes() -> Option<bool> {
+    let asked = Command::new("busctl")
+        .args(["--system", "get-property", "org.freedesktop.login1"])
+        .args(["/org/freedesktop/login1", "org.freedesktop.login1.Manager"])
+        .arg("KillUserProcesses")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    match timeout(ANSWER_LIMIT, asked)
+        .await
+        .ok()?
+        .ok()?
+        .stdout
+        .trim_ascii()
+    {
+        b"b false" => Some(false),
+        b"b true" => Some(true),
+        _ => None,
+    }
 }
 
-impl Logout {
-    /// Asks the login manager.
-    pub(super) async fn ask_login() -> Self {
-        if !Path::new("/run/systemd/system").is_dir() {
-            return Self::NoManager;
-        }
-        if user_lingers() {
-            return Self::Lingers;
-        }
-        let asked = Command::new("busctl")
-            .args(["--system", "get-property", "org.freedesktop.login1"])
-            .args(["/org/freedesktop/login1", "org.freedesktop.login1.Manager"])
-            .arg("KillUserProcesses")
-            .stdin(Stdio::null())
-            .kill_on_drop(true)
-            .output();
-        match timeout(ANSWER_LIMIT, asked).await {
-            Ok(Ok(answer)) => match answer.stdout.trim_ascii() {
-                b"b false" => Self::Spared,
-                b"b true" => Self::Ended,
-                _ => Self::Unknown,
-            },
-            _ => Self::Unknown,
-        }
-    }
+/// Reports whether systemd runs the machine: without it there is no login manager that ends processes.
+pub(super) fn has_manager() -> bool {
+    Path::new("/run/systemd/system").is_dir()
 }
 
 /// Reports whether a supervisor gets a scope of its own: the user lingers, and the user's service manager runs.
@@ -60,7 +45,8 @@ pub(super) fn has_scope() -> bool {
     manager && user_lingers()
 }
 
-fn user_lingers() -> bool {
+/// Reports whether what a user runs outlives the user's logins.
+pub(super) fn user_lingers() -> bool {
     let user = env::var_os("USER").filter(|user| !user.is_empty());
     user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists())
 }
