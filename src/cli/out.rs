@@ -314,10 +314,7 @@ pub fn get_if_any<T: DeserializeOwned>(path: &str) -> Result<Option<(T, String)>
 /// Becomes the program of the supervisor of the current project, called with these words; returns why that cannot be done.
 pub fn by_own_program(words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Failure {
     match here() {
-        Ok(door) => {
-            let error = own_program::become_it(&door, Instant::now() + CLIENT_LIMIT, words);
-            failed(error.to_string(), error.hint())
-        }
+        Ok(door) => own_program::become_it(&door, Instant::now() + CLIENT_LIMIT, words),
         Err(error) => error.into(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs,
     os::unix::{fs::MetadataExt as _, process::CommandExt as _},
     process::Command,
     time::Instant,
@@ -11,6 +11,7 @@ use std::{
 
 use serde::Deserialize;
 
+use super::out::{self, Failure};
 use pitstop_base::clean::one_line;
 use pitstop_server::client::ApiClient;
 
@@ -21,47 +22,35 @@ struct OwnProgram {
     pid: u32,
 }
 
-/// The reason why the program of a supervisor cannot stand in.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CannotStandIn {
-    #[error("the supervisor's answer is not in the form this version knows")]
-    NotAnother,
-    #[error("the program of pitstop {0}, which runs here, cannot be started: {1}")]
-    NotStarted(String, io::Error),
-}
-
-impl CannotStandIn {
-    /// Returns what to do about it.
-    pub const fn hint(&self) -> &'static str {
-        match self {
-            Self::NotAnother => "both must be of the same version; restart the older one",
-            Self::NotStarted(..) => {
-                "detach and stop work all the same: `pitstop detach`, `pitstop stop`"
-            }
-        }
-    }
-}
-
 /// Becomes the program of a supervisor, called with these words; returns why that cannot be done.
 pub(super) fn become_it(
     supervisor: &ApiClient,
     deadline: Instant,
     words: impl IntoIterator<Item = impl AsRef<OsStr>>,
-) -> CannotStandIn {
+) -> Failure {
+    let not_another = || {
+        out::failed(
+            "the supervisor's answer is not in the form this version knows",
+            "both must be of the same version; restart the older one",
+        )
+    };
     let answer = supervisor.get("/status", deadline).ok();
     let own = answer.and_then(|answer| serde_json::from_slice(&answer.body).ok());
     let Some(OwnProgram { version, pid }) = own else {
-        return CannotStandIn::NotAnother;
+        return not_another();
     };
     let file = format!("/proc/{pid}/exe");
     // It would call itself for ever.
     if is_same(&file, "/proc/self/exe") {
-        return CannotStandIn::NotAnother;
+        return not_another();
     }
     let version = one_line(&version).into_owned();
     eprintln!("pitstop: the session here is run by pitstop {version}: its own program shows it");
     let error = Command::new(file).arg0("pitstop").args(words).exec();
-    CannotStandIn::NotStarted(version, error)
+    out::failed(
+        format!("the program of pitstop {version}, which runs here, cannot be started: {error}"),
+        "detach and stop work all the same: `pitstop detach`, `pitstop stop`",
+    )
 }
 
 /// Reports whether two paths name the same file.
