@@ -2,7 +2,7 @@
 //!
 //! The copy is made by `runtime::trim`, which the reboot uses, too.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
+    here::Here,
     out::{self, Failure, Outcome, columns, tokens},
     sessions::{self, Kept},
 };
@@ -23,10 +24,7 @@ use crate::{
 use pitstop_base::clean::one_line;
 use pitstop_core::{
     app::figures::guard_settings,
-    config::{
-        Config,
-        load::{self, Flags, paths::Paths},
-    },
+    config::{Config, load::Flags},
     guard::{Room, reading::WindowEvidence, threshold::Threshold},
 };
 use pitstop_transcript::{
@@ -76,15 +74,8 @@ struct Report {
 
 /// Runs the command; 0, or 1 if no copy could be made or no level is enough, or 2 if the config is at fault.
 pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
-    let project = out::project()?;
-    let paths = Paths::of_process(&project)?;
-    let config = load::load(&paths, flags).map_err(|_| {
-        out::misused(
-            "the configuration cannot be used",
-            "`pitstop check` shows why",
-        )
-    })?;
-    let (path, newest) = find(args.session.as_deref(), &project, &paths)?;
+    let here = Here::find_configured(flags)?;
+    let (path, newest) = find(args.session.as_deref(), &here)?;
     let read = Surveyed::read(&path).map_err(|error| {
         let hint = match error {
             CopyError::Missing(_) => {
@@ -95,7 +86,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
         out::failed(out::chain(&error), hint)
     })?;
     let survey = &read.survey;
-    let (window, settings) = measure(&config.config, survey);
+    let (window, settings) = measure(&here.config, survey);
     let plan = survey.plan(&settings);
     let (unpaired, oversized) = (survey.unpaired(), survey.oversized());
     let level = args.level.or(plan.chosen);
@@ -111,7 +102,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
     };
     let report = Report {
         newest,
-        by_demo: path.starts_with(demo_dir(&paths)),
+        by_demo: path.starts_with(demo_dir(&here.paths)),
         transcript: path,
         window,
         compact_line: settings.compact_line,
@@ -131,13 +122,10 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
 }
 
 /// Finds the transcript of a session of this directory by its id, or of the newest one; any other argument is a path.
-fn find(
-    session: Option<&str>,
-    project: &Path,
-    paths: &Paths,
-) -> Result<(PathBuf, Option<Kept>), Failure> {
-    let mut known = sessions::of_project(&sessions::places(Some(paths)), project).into_iter();
-    let here = project.display();
+fn find(session: Option<&str>, here: &Here) -> Result<(PathBuf, Option<Kept>), Failure> {
+    let places = sessions::places(Some(&here.paths));
+    let mut known = sessions::of_project(&places, &here.directory).into_iter();
+    let here = here.directory.display();
     let unknown = |error: &str| {
         out::failed(
             error,

@@ -4,7 +4,6 @@ use std::{
     io,
     os::fd::{AsFd, OwnedFd},
     sync::atomic::{AtomicU64, Ordering},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -132,10 +131,7 @@ impl Gate {
                 (turns % 2 == 1).then_some(turns + 1)
             })
             .ok();
-        let end = Instant::now() + WRITER_PATIENCE;
-        while self.writing.try_lock().is_none() && Instant::now() < end {
-            thread::yield_now();
-        }
+        drop(self.writing.try_lock_for(WRITER_PATIENCE));
     }
 
     /// Writes while the frame's number counts; `None` if it does not any more.

@@ -17,6 +17,7 @@ use std::{io, os::fd::OwnedFd, path::Path, time::Instant};
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use crate::ui::Theme;
+use pitstop_base::process;
 use pitstop_core::{
     app::{Event, event::HostEvent},
     config::{OnHangup, ThemeName, load::paths::Paths},
@@ -154,10 +155,7 @@ impl Terminals {
                 messages,
             },
             attached: 0,
-            hostname: rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
+            hostname: process::host_name(),
             title: None,
             window_resizes: false,
             editing: None,
@@ -439,12 +437,17 @@ impl Shell {
 
     /// Gives the screen the size and the colours of the active terminal.
     pub(super) fn became_active(&mut self) {
+        self.colour_screen();
+        self.resized();
+    }
+
+    /// Gives the screen the colours of the active terminal.
+    pub(super) fn colour_screen(&mut self) {
         if let Some(active) = self.terminals.active() {
             self.pane.screen.set_palette(active.palette);
             if let Some(scheme) = active.scheme {
                 self.pane.screen.set_colour_scheme(scheme);
             }
         }
-        self.resized();
     }
 }

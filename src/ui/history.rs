@@ -383,8 +383,7 @@ fn draw_query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Re
     let room = usize::from(inner.width).saturating_sub(2);
     let query = text::safe(&history.query);
     // The user types at its end.
-    let skipped = text::width(&query).saturating_sub(room);
-    let shown: String = query.chars().skip(skipped).collect();
+    let shown = text::tail(&query, room);
     let style = if history.typing {
         theme.accent
     } else {

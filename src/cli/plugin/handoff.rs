@@ -14,7 +14,7 @@ use crate::{
         template,
     },
     runtime::{
-        self,
+        self, effects,
         follower::{FollowCommand, follow},
         handoff_files,
     },
@@ -25,7 +25,7 @@ use pitstop_base::format;
 use pitstop_core::{
     app::{
         self, Effect, Event, Model,
-        event::{NewIds, ReadEvent},
+        event::ReadEvent,
         model::{Beginning, Identity},
     },
     config::load::Flags,
@@ -147,11 +147,7 @@ fn model(session: SessionId, here: &Here) -> Result<Model, Failure> {
         config,
         lineage: Lineage::new(RunId::new(wall, [random[0], random[1], random[2]])),
         session,
-        new_ids: NewIds {
-            reboot: Uuid::new_v4(),
-            session: SessionId::new(Uuid::new_v4()),
-            nonce: Uuid::new_v4().simple().to_string()[..8].to_owned(),
-        },
+        new_ids: effects::new_ids(),
         notes: scratchpad_text(here)?,
         generator,
         host: (80, 24),

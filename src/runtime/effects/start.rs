@@ -35,12 +35,7 @@ impl Shell {
         self.pane.resizing.forget();
         self.pane.screen = new_screen(size, &self.core.view().config.ui);
         self.pane.transcript = None;
-        if let Some(active) = self.terminals.active() {
-            self.pane.screen.set_palette(active.palette);
-            if let Some(scheme) = active.scheme {
-                self.pane.screen.set_colour_scheme(scheme);
-            }
-        }
+        self.colour_screen();
         self.pane.watch_for = None;
         self.pane.listening = Listening::default();
         self.restart_estimate();
