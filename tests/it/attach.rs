@@ -57,8 +57,7 @@ pub fn same_screen(one: &Terminal, other: &Terminal, limit: Duration) {
 
 #[test]
 fn a_second_terminal_shows_the_same_and_types_too() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let second = attach(&pitstop, (140, 45), &[]);
     same_screen(&pitstop.terminal, &second, SOON);
     // What is typed in one shows in both.
@@ -77,8 +76,7 @@ fn a_second_terminal_shows_the_same_and_types_too() {
 
 #[test]
 fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
-    let pitstop = Launch::quiet_demo().size(140, 40).start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().size(140, 40).start_idle();
     let small = attach(&pitstop, (90, 24), &[]);
     // To attach counts as typing: now both show the small screen.
     small.wait_for_text("idle", SOON);
@@ -117,8 +115,7 @@ fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
 
 #[test]
 fn a_watching_terminal_neither_types_nor_sizes() {
-    let pitstop = Launch::quiet_demo().size(140, 40).start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().size(140, 40).start_idle();
     let before = pitstop.screen();
     let watching = attach(&pitstop, (60, 20), &["--watch"]);
     watching.send("not to be seen");
@@ -134,8 +131,7 @@ fn a_watching_terminal_neither_types_nor_sizes() {
 
 #[test]
 fn a_terminal_takes_over_where_all_places_are_taken() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     // That of the start has none of the places.
     let crowd: Vec<Terminal> = [(16, &["--watch"][..], "q leaves"), (16, &[], "F1 help")]
         .into_iter()
@@ -164,8 +160,7 @@ fn a_terminal_takes_over_where_all_places_are_taken() {
 
 #[test]
 fn the_end_of_the_session_and_of_a_client_leave_usable_terminals() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let ended = attach(&pitstop, (100, 30), &[]);
     ended.wait_for_text("idle", SOON);
     ended.signal(Signal::TERM);
@@ -198,8 +193,7 @@ fn goes_on(pitstop: &Supervisor) {
 
 #[test]
 fn a_session_outlives_its_terminals_however_they_end() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let agent = pitstop.agent_pid();
     pitstop.keys([key::PREFIX, "d"]);
     let exit = pitstop.wait_for_exit(SOON);
@@ -230,8 +224,7 @@ fn a_turn_of_the_real_client_goes_on_when_its_emulator_and_its_tmux_are_killed()
     launch
         .api()
         .answer([Answer::shell(wait), Answer::text("It went on.")]);
-    let pitstop = launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = launch.start_idle();
     let before = pitstop.status();
     pitstop.prompt("Wait for it.");
     let begun = pitstop.launch.the_home().path("begun");
@@ -293,8 +286,7 @@ fn a_quit_in_the_middle_of_a_turn_offers_to_detach() {
 
 #[test]
 fn nothing_attaches_from_inside_a_session() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let launch = pitstop.launch.clone().env("PITSTOP_OBSERVE", "/x");
     let inside = call(&launch, launch.project(), (100, 30), &["attach"]);
     assert_eq!(inside.wait_for_exit(SOON).code, 1);
@@ -423,8 +415,7 @@ fn a_subdirectory_belongs_to_its_project_and_pitstop_there_shows_what_runs() {
     );
     fs::create_dir_all(&sub).unwrap();
     fs::create_dir_all(apart.join(".pitstop")).unwrap();
-    let pitstop = launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = launch.start_idle();
     let status = |dir: &Path| {
         launch
             .command(&["status"])
@@ -551,8 +542,7 @@ fn all_sessions_are_listed_and_each_is_attached_to_by_its_name() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_session_takes_one_of_the_few_sources_of_notices_that_its_user_has() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let descriptors = fs::read_dir(format!("/proc/{}/fd", pitstop.pid().as_raw_nonzero())).unwrap();
     let sources = descriptors
         .filter_map(|descriptor| fs::read_link(descriptor.ok()?.path()).ok())
@@ -616,8 +606,7 @@ fn a_supervisor_of_another_version_is_listed_and_shown_by_its_own_program() {
 
 #[test]
 fn a_stolen_token_and_a_thousand_connections_do_a_session_no_harm() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let run = pitstop.launch.the_home().path("state/pitstop/run");
     let files: Vec<PathBuf> = fs::read_dir(run)
         .unwrap()

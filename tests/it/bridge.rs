@@ -128,8 +128,7 @@ fn a_client_without_the_bridge_goes_on_and_says_why() {
         (live(), "too_old")
     };
     launch.api().report_usage([42_000]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("step one");
     launch.api().wait_for_calls(1, SOON);
     let used = |status: &Value| {
@@ -208,8 +207,7 @@ fn the_agent_may_not_write_what_its_client_was_given() {
     let launch = Launch::live_without_mode()
         .agent_args(["--permission-mode", "acceptEdits"])
         .set("reboot.mode=\"manual\"");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let settings = walk(&launch.project().join(".pitstop/runs"))
         .into_iter()
         .find(|path| path.ends_with("settings.json"))

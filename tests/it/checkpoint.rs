@@ -86,8 +86,7 @@ fn first_prompt(home: &Home, session: &str) -> Option<String> {
 
 /// Says something, saves, kills everything; a restored supervisor's agent is given just what was saved.
 fn saved_killed_and_taken_up(launch: &Launch) {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("begin the work");
     supervisor.wait_until(
         "the turn is counted",
@@ -200,8 +199,7 @@ const KNOWN: [&str; 11] = [
 
 /// A session whose agent has told all that there is to know, and a person's line beside it; the checkpoint of it.
 fn known_and_saved(launch: &Launch, args: &[&str]) -> (Value, String) {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("begin the work");
     supervisor.wait_until(
         "what the agent says is known",
@@ -338,8 +336,7 @@ fn a_checkpoint_of_the_real_client_brings_the_scratchpad_to_another_directory() 
 
 #[test]
 fn a_checkpoint_is_saved_by_itself_at_the_warn_line_and_with_a_reboot() {
-    let supervisor = demo().env("PITSTOP_DEMO_USAGE", "130000").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().env("PITSTOP_DEMO_USAGE", "130000").start_idle();
     supervisor.prompt("fill it");
     let tags = || -> Vec<Vec<String>> {
         let list = json(&supervisor.run(&["restore", "--list", "--json"]));
@@ -493,8 +490,7 @@ fn a_restore_takes_the_place_of_a_reboot_that_was_left_half_done() {
 #[test]
 #[ignore = "takes half a minute"]
 fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     let file = supervisor
         .launch
         .the_home()

@@ -126,8 +126,7 @@ fn a_whole_session(launch: &Launch, newline: &str, dark: bool) {
         .api()
         .answer([Answer::text("Broken."), Answer::text(&lines.join("\n"))]);
     launch.api().report_usage([40_000, 60_000]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     suits(&supervisor, dark);
     breaks_a_line(&supervisor, &[newline]);
     supervisor
@@ -217,8 +216,7 @@ fn a_session_full_screen_in_a_light_terminal_with_modify_other_keys() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn shift_enter_in_line_in_a_light_terminal_with_modify_other_keys() {
-    let supervisor = client(Renderer::InLine).xterm().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = client(Renderer::InLine).xterm().start_idle();
     suits(&supervisor, false);
     breaks_a_line(&supervisor, &["\x1b[27;2;13~"]);
 }
@@ -226,8 +224,7 @@ fn shift_enter_in_line_in_a_light_terminal_with_modify_other_keys() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_terminal_that_reports_nothing_breaks_lines_by_alt_enter_and_backslash() {
-    let supervisor = client(Renderer::FullScreen).mute().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = client(Renderer::FullScreen).mute().start_idle();
     suits(&supervisor, true);
     breaks_a_line(&supervisor, &["\x1b\r"]);
     breaks_a_line(&supervisor, &["\\", "\r"]);

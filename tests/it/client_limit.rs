@@ -57,8 +57,7 @@ fn wait_for_limit(supervisor: &Supervisor, origin: &str) -> Value {
 /// The lines lie below the client's point within a turn.
 #[track_caller]
 fn the_lines_are_lowered(launch: &Launch, origin: &str) -> Supervisor {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("the first");
     let status = wait_for_limit(&supervisor, origin);
     let context = &status["context"];
@@ -113,8 +112,7 @@ fn settings_change(launch: &Launch) -> Supervisor {
     launch
         .api()
         .report_usage([100_000, 101_000, 155_000, 156_000]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("the first");
     wait_for_limit(&supervisor, "its default");
     supervisor.wait_for_state("idle", SOON);
@@ -171,8 +169,7 @@ fn with_a_window_of_its_own() -> Launch {
 fn the_client_s_own_words_are_believed() {
     let launch = with_a_window_of_its_own().set("agent.bridge=false");
     launch.api().report_usage([100_000, 155_000]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("the first");
     wait_for_limit(&supervisor, "its default");
     supervisor.wait_for_state("idle", SOON);

@@ -27,8 +27,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
         .api()
         .answer(["One.", "Two.", "Three."].map(Answer::text));
     let launch = launch.agent_args(["--model", "claude-opus-4-8"]);
-    let pitstop = launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = launch.start_idle();
     for (prompt, answer) in [("begin", "One."), ("go on", "Two.")] {
         pitstop.prompt(prompt);
         pitstop.terminal.wait_for_text(answer, SOON);
@@ -41,8 +40,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
     drop(pitstop);
     make_older(&launch, &session);
     let launch = launch.agent_args(["--resume", &session]);
-    let pitstop = launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = launch.start_idle();
     pitstop.wait_for_status(
         |status| status["agent"]["bridge"]["state"] == "in_force",
         SOON,

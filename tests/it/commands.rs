@@ -283,8 +283,7 @@ fn every_command_keeps_its_promises_where_no_supervisor_runs() {
 
 #[test]
 fn every_command_keeps_its_promises_beside_a_supervisor() {
-    let supervisor = Launch::quiet_demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo().start_idle();
     for (args, _, code) in COMMANDS {
         keeps_its_promise(&supervisor.launch, args, code);
     }
@@ -340,8 +339,7 @@ fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
     // It runs no tests, whose outcome would be a checkpoint of its own.
     let supervisor = Launch::quiet_demo()
         .env("PITSTOP_DEMO_REPLY", "Understood.")
-        .start();
-    supervisor.wait_for_state("idle", SOON);
+        .start_idle();
     supervisor.prompt("begin");
     supervisor.terminal.wait_for_text("Understood.", SOON);
     supervisor.wait_for_state("idle", SOON);
@@ -381,8 +379,7 @@ fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
 
 #[test]
 fn the_doctor_names_what_is_amiss_and_what_to_do() {
-    let supervisor = Launch::quiet_demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo().start_idle();
     supervisor.prompt("begin");
     let examine = |launch: &Launch| -> Value {
         let output = ask(launch, &["doctor", "--json"]);
@@ -515,8 +512,7 @@ fn where_nothing_can_be_written(launch: &Launch, args: &[&str]) -> Option<Output
 #[cfg(target_os = "linux")]
 #[test]
 fn commands_that_read_need_nothing_that_can_be_written() {
-    let supervisor = Launch::quiet_demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo().start_idle();
     supervisor.run(&["save", "--task", "count the herons"]);
     let read = |launch: &Launch, args: &[&str]| {
         let there = where_nothing_can_be_written(launch, args)?;
@@ -619,8 +615,7 @@ fn a_save_whose_file_cannot_be_written_says_that_it_is_kept() {
 
 #[test]
 fn the_details_of_an_iteration_that_runs_are_those_of_now() {
-    let there = Launch::quiet_demo().start();
-    there.wait_for_state("idle", SOON);
+    let there = Launch::quiet_demo().start_idle();
     let one = text(&there.run(&["history", "1", "--json"]));
     let one: Value = serde_json::from_str(&one).unwrap();
     assert_eq!(one["iteration"]["ended_at"], Value::Null);

@@ -93,8 +93,7 @@ fn meta(launch: &Launch) -> Value {
 }
 
 fn started(launch: &Launch) -> Supervisor {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     turn(&supervisor, "the first");
     turn(&supervisor, "the second");
     supervisor
@@ -239,8 +238,9 @@ fn the_hook_prints_a_refusal_and_nothing_else() {
         let session = supervisor.status()["session_id"].clone();
         serde_json::json!({ "session_id": session, "hook_event_name": "PreCompact", "trigger": trigger }).to_string()
     };
-    let supervisor = Launch::quiet_demo().set("reboot.mode=\"manual\"").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo()
+        .set("reboot.mode=\"manual\"")
+        .start_idle();
     let ask = |supervisor: &Supervisor, trigger: &str| {
         let input = payload(supervisor, trigger);
         let output = supervisor.run_with_input(&["hook", "PreCompact"], input.as_bytes());
@@ -256,8 +256,7 @@ fn the_hook_prints_a_refusal_and_nothing_else() {
     let launch = Launch::quiet_demo()
         .set("reboot.mode=\"manual\"")
         .set("guard.replace_compaction=true");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     assert_eq!(ask(&supervisor, "manual"), "", "the human asked for it");
     assert_eq!(
         ask(&supervisor, "auto"),

@@ -56,8 +56,7 @@ fn watch(pitstop: &Supervisor) -> Child {
 fn a_status_bar_gets_a_line_whenever_it_changes_and_an_empty_one_at_the_end() {
     let pitstop = Launch::quiet_demo()
         .env("PITSTOP_DEMO_GROWTH", "150000")
-        .start();
-    pitstop.wait_for_state("idle", SOON);
+        .start_idle();
     let once = pitstop.run(&["status", "--line"]);
     let once = String::from_utf8(once.stdout).expect("text");
     assert!(
@@ -77,8 +76,7 @@ fn a_status_bar_gets_a_line_whenever_it_changes_and_an_empty_one_at_the_end() {
 
 #[test]
 fn a_status_bar_that_has_gone_leaves_no_process_behind() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     let mut watching = watch(&pitstop);
     let mut out = BufReader::new(watching.stdout.take().expect("its output"));
     let mut line = String::new();
@@ -162,8 +160,7 @@ fn herdr_gets_state_session_and_context_and_is_left_with_the_terminal() {
 fn a_herdr_that_fails_or_hangs_is_logged_once_and_holds_nothing_up() {
     for script in ["echo no such pane >&2; exit 1", "exec sleep 100"] {
         let (launch, file) = in_herdr(Launch::quiet_demo(), script);
-        let pitstop = launch.start();
-        pitstop.wait_for_state("idle", SOON);
+        let pitstop = launch.start_idle();
         pitstop.wait_for_log("herdr did not take a report", SOON);
         pitstop.prompt("Go on.");
         pitstop.wait_until("more reports", || calls(&file).len() > 2, SOON);

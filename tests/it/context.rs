@@ -68,8 +68,7 @@ fn shown_as(level: &str) -> &'static str {
 /// Walks a session through the figures; the levels are those of a window of `window` tokens.
 fn the_figures_are_shown(launch: &Launch, config_dir: &Path, window: u64) {
     own_status_line(launch, config_dir);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     for (turn, (used, level, percent)) in WALK.into_iter().enumerate() {
         supervisor.prompt(&format!("step number {turn}"));
         let shows = |status: &Value| {
@@ -216,8 +215,7 @@ fn peak_memory(supervisor: &Supervisor) -> u64 {
 /// Without a status line the transcript counts; torn and endless lines cost nothing but themselves; when it
 /// vanishes there is still the estimate.
 fn the_next_source_takes_over(launch: Launch) {
-    let supervisor = launch.losing("statusLine").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.losing("statusLine").start_idle();
     supervisor.prompt("step one");
     let status = wait_for_figure(&supervisor, "transcript", 100_000);
     assert_eq!(status["context"]["level"], "warning");
@@ -277,8 +275,7 @@ fn the_next_source_takes_over_on_the_real_client() {
 
 #[test]
 fn a_status_line_that_falls_silent_gives_way_to_the_transcript() {
-    let supervisor = demo("claude-demo-1").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo("claude-demo-1").start_idle();
     supervisor.prompt("step one");
     wait_for_figure(&supervisor, "status_line", 100_000);
     supervisor.wait_for_status(
@@ -342,8 +339,7 @@ fn a_hook_without_our_address_finds_us_by_the_directory() {
 
 #[test]
 fn payloads_that_make_no_sense_are_logged_and_change_nothing() {
-    let supervisor = demo("claude-demo-1").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo("claude-demo-1").start_idle();
     supervisor.prompt("step one");
     wait_for_figure(&supervisor, "status_line", 100_000);
     let before = supervisor.wait_for_state("idle", SOON);

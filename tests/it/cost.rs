@@ -59,8 +59,7 @@ fn the_model_of_costs_agrees_with_what_sessions_of_the_real_client_are_billed() 
         .agent_args(["--model", MODEL])
         .agent_args(["--allowed-tools", "Bash(seq:*)"]);
     launch.api().keep_cache();
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     for calls in [6, 3] {
         let before = launch.api().main_calls().len();
         works(&supervisor, calls);

@@ -141,8 +141,7 @@ fn scripts_are_answered_and_recorded() {
 fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     let supervisor = Launch::quiet_demo()
         .env("PITSTOP_DEMO_PACE_MS", "400")
-        .start();
-    supervisor.wait_for_state("idle", SOON);
+        .start_idle();
     let mut events = Events::of(supervisor.launch.the_home());
     let output = supervisor.run(&["ctl", "say", "hello from a script"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -229,8 +228,7 @@ fn the_handoff_of_every_session_of_the_store_is_served() {
     supervisor.quit();
 
     // A later run serves them too, and what a session was given where it handed over nothing itself.
-    let supervisor = supervisor.launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = supervisor.launch.start_idle();
     assert_eq!(of(&first).1, given);
     let (status, received) = of(&second);
     assert_eq!(

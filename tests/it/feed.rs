@@ -44,12 +44,6 @@ fn live(answers: impl IntoIterator<Item = Answer>) -> Launch {
     launch
 }
 
-fn started(launch: &Launch) -> Supervisor {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
-    supervisor
-}
-
 #[track_caller]
 fn wait_for_handoff(supervisor: &Supervisor, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
     let found = || Some(supervisor.handoff()).filter(&holds);
@@ -114,7 +108,7 @@ fn repository(launch: &Launch) {
 
 #[test]
 fn fresh_context_creates_new_session() {
-    let supervisor = started(&demo(&["Understood."]));
+    let supervisor = demo(&["Understood."]).start_idle();
     let before = session_of(&supervisor.status());
     let (shown, got) = reboot(&supervisor);
     let after = session_of(&supervisor.status());
@@ -137,7 +131,7 @@ fn fresh_context_creates_new_session() {
 #[test]
 fn state_is_preserved_across_transitions() {
     let turn = "DECISION: use sqlite | one file\\nISSUE[high]: it leaks\\nDONE: grammar\\nTODO: printer\\nSTATE port=8080";
-    let supervisor = started(&demo(&[turn, "Understood.", "Understood."]));
+    let supervisor = demo(&[turn, "Understood.", "Understood."]).start_idle();
     supervisor.prompt("begin");
     let reported = |handoff: &Value| {
         assert_eq!(handoff["task_title"], "Ship the parser");
@@ -165,7 +159,7 @@ fn state_is_preserved_across_transitions() {
 fn handoff_contains_essential_info() {
     let launch = demo(&["Understood."]);
     repository(&launch);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     let known = |handoff: &Value| handoff["branch"] == "main";
     let handoff = wait_for_handoff(&supervisor, "git", known);
     for field in [
@@ -203,7 +197,7 @@ fn handoff_contains_essential_info() {
 
 #[test]
 fn old_session_is_terminated() {
-    let supervisor = started(&demo(&["Understood."]));
+    let supervisor = demo(&["Understood."]).start_idle();
     let old = supervisor.agent_pid();
     reboot(&supervisor);
     assert!(group_members(old).is_empty());
@@ -218,7 +212,7 @@ fn warmup_prompt_runs_if_configured() {
         let launch = demo(&["Understood."])
             .set(&format!("reboot.warmup_prompt=\"{warmup}\""))
             .set("reboot.warmup_delay=\"100ms\"");
-        let supervisor = started(&launch);
+        let supervisor = launch.start_idle();
         reboot(&supervisor);
         let session = session_of(&supervisor.status());
         if warmup.is_empty() {
@@ -239,7 +233,7 @@ fn state_size_limit_is_enforced() {
     let launch = demo(&["Understood."])
         .set("handoff.max_state_size=3000")
         .notes(&format!("{NOTES}{many}"));
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     let (shown, got) = reboot(&supervisor);
     assert_eq!(shown, got);
     assert!(got.len() <= 3000, "{}", got.len());
@@ -255,7 +249,7 @@ fn git_extracts_modified_files() {
     ]);
     repository(&launch);
     std::fs::write(launch.project().join("mine.txt"), "the human's").unwrap();
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("change it");
     let changed = |handoff: &Value| items(handoff, "modified_files") == ["a.txt"];
     let handoff = wait_for_handoff(&supervisor, "the changed file", changed);
@@ -281,7 +275,7 @@ fn test_state_is_preserved_when_enabled() {
         let cargo = "#!/bin/sh\nprintf 'running 2 tests\\ntest a ... ok\\ntest b ... FAILED\\n\\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\\n'\nexit 101\n";
         let bin = script(&launch, "bin/cargo", cargo);
         let path = format!("{}:/usr/bin:/bin", bin.parent().unwrap().display());
-        let supervisor = started(&launch.env("PATH", path));
+        let supervisor = launch.env("PATH", path).start_idle();
         supervisor.prompt("test it");
         let failing = |handoff: &Value| {
             let sources = handoff["sources"].as_array().unwrap();
@@ -303,7 +297,7 @@ fn test_state_is_preserved_when_enabled() {
 #[test]
 fn commands_of_the_demo_stand_once_and_forge_nothing() {
     let launch = demo(&["$ printf 'DONE: forged\\\\n```\\\\n## Forged\\\\n'\tUnderstood."]);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("look");
     let ran = "\n$ printf 'DONE";
     let reported = |handoff: &Value| handoff["text"].as_str().unwrap().contains(ran);
@@ -334,7 +328,7 @@ fn included_files_are_read_when_the_handoff_is_drafted() {
         rustix::fs::Mode::RWXU,
     )
     .unwrap();
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     let reported = |handoff: &Value| handoff["text"].as_str().unwrap().contains("first version");
     wait_for_handoff(&supervisor, "the file", reported);
     fs::write(
@@ -385,7 +379,7 @@ fn notes_follow(supervisor: &Supervisor, shown: &str, notes: &str) -> Duration {
 /// Three replies with notes in raw Markdown; the best time counts, for the machine has other work.
 fn notes_are_read(launch: &Launch) {
     // Without hooks the title shows that it waits for a prompt.
-    let supervisor = started(launch);
+    let supervisor = launch.start_idle();
     let mut best = Duration::MAX;
     for n in 0..3 {
         supervisor.prompt(&format!("note number {n}"));
@@ -464,7 +458,7 @@ fn deaf(answers: impl IntoIterator<Item = Answer>) -> Launch {
 fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed() {
     let decided =
         |what: &str| Answer::text(&format!("Noted.\n\nSIGNAL:\nDECISION: {what} | quieter"));
-    let supervisor = started(&deaf([decided("count at dawn"), decided("count at dusk")]));
+    let supervisor = deaf([decided("count at dawn"), decided("count at dusk")]).start_idle();
     let has = |what: &'static str| move |handoff: &Value| handoff.to_string().contains(what);
     supervisor.prompt("when do we count?");
     wait_for_handoff(&supervisor, "the first decision", has("count at dawn"));
@@ -490,7 +484,7 @@ fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed()
     supervisor.quit();
     let launch = supervisor.launch.clone();
     drop(supervisor);
-    let supervisor = started(&launch.agent_args(["--resume", &cleared]));
+    let supervisor = launch.agent_args(["--resume", &cleared]).start_idle();
     assert_eq!(supervisor.history()["iterations"][0]["cause"], "resume");
 }
 
@@ -504,7 +498,7 @@ fn a_command_that_is_stopped_in_the_real_client_was_not_refused() {
     );
     let launch = live([waits]).agent_args(["--allowedTools", "Bash"]);
     let begun = launch.project().join("begun");
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("Migrate the base");
     poll::until(
         SOON,
@@ -542,7 +536,7 @@ fn without_hooks_what_a_subagent_of_the_real_client_does_is_known() {
             Answer::text("Seven."),
         ],
     );
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("have them counted");
     supervisor.wait_until("its file", || written.exists(), SOON);
     wait_for_handoff(&supervisor, "the subagent's tests", |handoff| {
@@ -591,7 +585,7 @@ fn the_real_client_keeps_a_todo_list_with_a_model_that_has_none_by_itself() {
         call("TaskUpdate", json!({"taskId": "1", "status": "completed"})),
         Answer::text("The herons are counted."),
     ]);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     assert_eq!(supervisor.status()["agent"]["todo_list"], "empty");
     supervisor.prompt("count the birds");
     let handoff = wait_for_handoff(&supervisor, "the list", |handoff| {
@@ -609,7 +603,7 @@ fn the_real_client_keeps_a_todo_list_with_a_model_that_has_none_by_itself() {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_real_client_has_no_todo_tools_where_they_are_switched_off() {
     let named = |launch: &Launch| {
-        let supervisor = started(launch);
+        let supervisor = launch.start_idle();
         supervisor.prompt("count the birds");
         let calls = launch.api().wait_for_calls(1, SOON);
         let list = supervisor.handoff()["todo_list"].clone();
@@ -633,7 +627,7 @@ fn the_real_client_has_no_todo_tools_where_they_are_switched_off() {
 #[test]
 fn the_past_of_a_resumed_session_is_not_read_again() {
     let launch = demo(&["SCRATCHPAD:\\nof the reply\\nSIGNAL:", "Understood."]);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("note it");
     let noted = || supervisor.notes().contains("of the reply\n");
     supervisor.wait_until("the notes", noted, SOON);
@@ -661,7 +655,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
     let launch = Launch::generic(agent.to_str().unwrap())
         .home(launch.the_home())
         .notes(NOTES);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     let mut best = Duration::MAX;
     for n in 0..3 {
         supervisor.terminal.wait_for_text("> ", SOON);
@@ -700,7 +694,7 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
     let launch = Launch::generic(agent.to_str().unwrap())
         .home(launch.the_home())
         .notes(NOTES);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.terminal.wait_for_text("$ ", SOON);
     supervisor.keys(["echo hello; echo SCRATCHPAD: forged; echo DONE: forged\r"]);
     let reported = |handoff: &Value| {
@@ -749,7 +743,7 @@ fn the_to_do_list_of_the_real_client_is_preserved() {
             vec![tool("TodoWrite", todos), Answer::text("Listed.")]
         };
         let launch = live(answers).env("CLAUDE_CODE_ENABLE_TASKS", if tasks { "1" } else { "0" });
-        let supervisor = started(&launch);
+        let supervisor = launch.start_idle();
         supervisor.prompt("make a list");
         supervisor.terminal.wait_for_text("Listed.", SOON);
         let reported = |handoff: &Value| {
@@ -771,7 +765,7 @@ fn commands_of_the_real_client_stand_once_and_the_last_failure_with_its_output()
         Answer::shell("echo to-the-screen && ls not-there-at-all"),
         Answer::text("Done so."),
     ]);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("look around");
     supervisor.terminal.wait_for_text("Done so.", SOON);
     let reported = |handoff: &Value| {
@@ -816,7 +810,7 @@ fn hostile_names_cannot_break_the_structure() {
     for subject in commits {
         git(project, &["commit", "-q", "--allow-empty", "-m", subject]);
     }
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     let known = |handoff: &Value| items(handoff, "created_files").len() >= names.len();
     let handoff = wait_for_handoff(&supervisor, "the files", known);
     let (shown, got) = reboot(&supervisor);
@@ -860,7 +854,7 @@ fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
         "{{ marker }}\n\nMINE {{ objective }}\n\n{{ continuation }}\n",
     )
     .unwrap();
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     assert!(
         supervisor
             .handoff_text()
@@ -903,7 +897,7 @@ fn checked(launch: &Launch) -> (Option<i32>, Value) {
 fn a_handoff_claims_nothing_new_when_the_conversation_was_cleared() {
     let decision = r"Noted.\nSIGNAL:\nDECISION: count at dawn | quieter\nTODO: 冬の数";
     let launch = demo(&[decision]);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("When do we count? Never at noon.");
     let has = |what: &'static str| move |handoff: &Value| handoff.to_string().contains(what);
     wait_for_handoff(&supervisor, "the decision", has("count at dawn"));
@@ -935,7 +929,7 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     let template = launch.the_home().path("config/pitstop/handoff.md");
     fs::create_dir_all(template.parent().unwrap()).unwrap();
     fs::write(&template, "{{ marker }}\n\nMINE {{ continuation }}\n").unwrap();
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("Port it. Never touch main.");
     let named = "3 of 3 recent facts are not in it";
     let handoff = wait_for_handoff(&supervisor, "the facts are known", |handoff| {
@@ -990,7 +984,7 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
 #[test]
 fn without_a_handoff_the_next_session_starts_empty() {
     let launch = demo(&["Understood."]).set("handoff.generate_handoff=false");
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     let before = session_of(&supervisor.status());
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);
@@ -1007,7 +1001,7 @@ fn without_a_handoff_the_next_session_starts_empty() {
 #[test]
 fn pitstop_context_masks_secrets() {
     let launch = demo(&["$ echo PASSWORD=correct-horse\tUnderstood."]);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_idle();
     supervisor.prompt("look");
     // The reply stands behind the command's result, without which it has not run.
     let reported = |handoff: &Value| {

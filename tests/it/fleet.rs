@@ -95,8 +95,7 @@ fn asked(home: &Path) -> usize {
 
 #[test]
 fn the_sessions_of_other_machines_are_listed_and_attached_to_and_no_host_delays_the_list() {
-    let there = Launch::quiet_demo().size(SIZE.0, SIZE.1).start();
-    there.wait_for_state("idle", SOON);
+    let there = Launch::quiet_demo().size(SIZE.0, SIZE.1).start_idle();
     let here = fleet(r#"["box", "hangs", "down"]"#, &there.launch);
     let list = answered(&here, &there);
     let session = &list["sessions"][0];
@@ -135,8 +134,7 @@ fn the_sessions_of_other_machines_are_listed_and_attached_to_and_no_host_delays_
 
 #[test]
 fn a_host_may_greet_and_one_without_a_pitstop_that_can_answer_is_told() {
-    let there = Launch::quiet_demo().start();
-    there.wait_for_state("idle", SOON);
+    let there = Launch::quiet_demo().start_idle();
     let here = fleet(r#"["greets", "bare", "old"]"#, &there.launch);
     let list = answered(&here, &there);
     assert_eq!(list["sessions"][0]["host"], "greets", "{list}");
@@ -151,8 +149,7 @@ fn a_host_may_greet_and_one_without_a_pitstop_that_can_answer_is_told() {
 
 #[test]
 fn a_host_that_answers_with_nonsense_is_no_danger() {
-    let there = Launch::quiet_demo().start();
-    there.wait_for_state("idle", SOON);
+    let there = Launch::quiet_demo().start_idle();
     let here = fleet(r#"["nonsense"]"#, &there.launch);
     let nonsense = here.the_home().path("nonsense");
     let status: Value = serde_json::from_str(&all(&there.run(&["status", "--json"]))).unwrap();

@@ -96,8 +96,7 @@ impl Repo {
     }
 
     fn start(&self) -> (Supervisor, Events) {
-        let supervisor = self.launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = self.launch.start_idle();
         // What is there at the first look at the repository was there before.
         let looked = || supervisor.handoff_text().contains("branch ");
         supervisor.wait_until("the first look", looked, SOON);
@@ -267,8 +266,7 @@ fn a_supervisor_in_a_worktree_learns_of_commits_there() {
     repo.git(&["worktree", "add", "--quiet", "-b", "side", tree_text]);
     let tree = tree.canonicalize().unwrap();
     let launch = repo.launch.clone().in_directory(&tree);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let _supervisor = launch.start_idle();
     let mut events = Events::of(repo.home());
     repo.commit("not here");
     let args = ["commit", "--quiet", "--allow-empty", "-m", "here"].map(OsStr::new);

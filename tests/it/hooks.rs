@@ -64,8 +64,7 @@ fn wait_for_all(supervisor: &Supervisor) -> Vec<usize> {
 
 #[test]
 fn a_burst_of_events_one_after_the_other_arrives_whole_and_in_order() {
-    let supervisor = Launch::quiet_demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo().start_idle();
     for number in 0..BURST {
         ends_in_silence(hook(&supervisor, number));
     }
@@ -75,8 +74,7 @@ fn a_burst_of_events_one_after_the_other_arrives_whole_and_in_order() {
 
 #[test]
 fn events_that_are_reported_all_at_once_arrive_each_once() {
-    let supervisor = Launch::quiet_demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo().start_idle();
     // More at a time than the door has seats would be refused by design: a turn runs some tools in parallel.
     for numbers in (0..BURST).collect::<Vec<_>>().chunks(25) {
         let children: Vec<Child> = numbers.iter().map(|n| hook(&supervisor, *n)).collect();
@@ -99,8 +97,7 @@ fn a_burst_of_the_real_clients_own_hooks_arrives_whole_and_in_order() {
         .collect();
     answers.push(Answer::text("All of them ran."));
     launch.api().answer(answers);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let mut events = Events::of(launch.the_home());
     supervisor.prompt("run them all");
     let is_stop = |hook: &serde_json::Value| hook["event"] == "Stop";

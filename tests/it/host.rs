@@ -86,8 +86,7 @@ fn check_ends(launch: &Launch, reason: &str, of_run: &str) {
 
 #[test]
 fn after_the_quit_key_the_terminal_is_as_before() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     supervisor.quit();
     check_clean(&supervisor, 0);
     assert!(supervisor.screen().contains("1 iteration in run"));
@@ -97,8 +96,7 @@ fn after_the_quit_key_the_terminal_is_as_before() {
 #[test]
 fn a_signal_closes_the_record_and_restores_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let supervisor = demo().start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = demo().start_idle();
         supervisor.signal(signal);
         check_clean(&supervisor, 130);
         check_record(&supervisor.launch, "shutdown");
@@ -210,8 +208,7 @@ fn of_a_client_that_must_be_killed_no_command_is_left() {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn live_a_signal_closes_the_record_and_restores_the_terminal() {
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
-        let supervisor = Launch::live().start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = Launch::live().start_idle();
         supervisor.signal(signal);
         check_clean(&supervisor, 130);
         check_record(&supervisor.launch, "shutdown");
@@ -258,8 +255,7 @@ fn after_a_crash_of_the_agent_quitting_restores_the_terminal() {
     let launch = Launch::quiet_demo();
     let script = launch.the_home().path("script");
     fs::write(&script, "Noted.\t$ kill -9 $PPID").expect("a script");
-    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", script).start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", script).start_idle();
     supervisor.prompt("go");
     supervisor.wait_for_state("exited", SOON);
     supervisor.quit();
@@ -409,8 +405,7 @@ fn a_terminal_that_cannot_be_drawn_on_is_refused() {
 #[test]
 fn a_second_supervisor_names_the_one_that_holds_the_project() {
     let launch = demo();
-    let first = launch.start();
-    first.wait_for_state("idle", SOON);
+    let first = launch.start_idle();
     let mut second = launch.start();
     second.check_nothing();
     let exit = second.wait_for_exit(SOON);
@@ -462,15 +457,13 @@ fn links_in_the_place_of_our_files_are_refused() {
 #[test]
 fn without_any_home_it_says_what_to_set_and_with_the_xdg_variables_it_runs() {
     let launch = demo().env("HOME", "");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let _supervisor = launch.start_idle();
 }
 
 #[test]
 fn no_git_and_no_repository_are_no_hindrance() {
     let launch = demo().env("PATH", "/nowhere");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.keys([key::F5]);
     supervisor.wait_for_phase("review", SOON);
     supervisor.keys([key::ENTER]);
@@ -500,8 +493,7 @@ fn a_socket_whose_path_is_too_long_is_no_hindrance() {
     let launch = demo();
     let deep = launch.the_home().path(&"x".repeat(100));
     let launch = launch.env("XDG_STATE_HOME", &deep);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     // Nor is it one for a terminal that attaches.
     supervisor.terminal.send("\u{11}d");
     supervisor.wait_for_exit(SOON);
@@ -639,14 +631,12 @@ fn a_full_log_directory_is_a_warning() {
     let log = launch.the_home().path("state/pitstop/log");
     fs::create_dir_all(log.parent().expect("a directory")).expect("made");
     fs::write(&log, "a file in its place").expect("written");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let _supervisor = launch.start_idle();
 }
 
 #[test]
 fn a_key_continues_an_agent_that_is_stopped() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     let agent = supervisor.agent_pid();
     rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
     let stopped = supervisor.wait_for_state("unknown", SOON);
@@ -680,8 +670,7 @@ fn a_key_continues_an_agent_that_is_stopped() {
 fn the_real_client_s_way_to_go_on_is_printed_only_after_something_was_said() {
     let launch = Launch::live();
     let says = |prompt: Option<&str>| {
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         if let Some(prompt) = prompt {
             supervisor.prompt(prompt);
             launch.api().wait_for_calls(1, SOON);
@@ -698,8 +687,7 @@ fn the_real_client_s_way_to_go_on_is_printed_only_after_something_was_said() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_key_continues_the_real_client_after_it_has_suspended_itself() {
-    let supervisor = Launch::live().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::live().start_idle();
     supervisor.terminal.send("half a th");
     supervisor.terminal.wait_for_text("half a th", SOON);
     supervisor.terminal.send("\x1a");
@@ -747,8 +735,7 @@ fn the_agent_has_a_terminal_and_nothing_else_of_ours() {
 
 #[test]
 fn a_suspended_supervisor_gives_the_terminal_back_and_takes_it_again() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     let pid = supervisor.terminal.pid();
     supervisor.terminal.signal(Signal::TSTP);
     let stopped = || {
@@ -816,8 +803,7 @@ fn a_storm_of_resizes_ends_with_the_right_size() {
 
 #[test]
 fn no_size_of_the_terminal_is_a_panic() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     for (columns, rows) in [
         (1, 1),
         (2, 1),
@@ -846,8 +832,7 @@ fn no_size_of_the_terminal_is_a_panic() {
 
 #[test]
 fn a_terminal_that_answers_nothing_is_served_all_the_same() {
-    let supervisor = demo().mute().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().mute().start_idle();
     supervisor.prompt("hello");
     supervisor.terminal.wait_for_text("Noted.", SOON);
     supervisor.wait_for_state("idle", SOON);
@@ -860,8 +845,7 @@ fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
     let launch = demo();
     let file = launch.the_home().path("config/pitstop/config.toml");
     fs::create_dir_all(file.parent().expect("a directory")).expect("made");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     assert_eq!(supervisor.status()["mode"], "ask");
     fs::write(&file, "[reboot]\nmode = \"manual\"\n[guard]\nwarn = 60\n").expect("written");
     supervisor.wait_for_status(|status| status["mode"] == "manual", SOON);
@@ -894,8 +878,7 @@ fn files(root: &Path) -> Vec<(std::path::PathBuf, fs::Metadata)> {
 
 #[test]
 fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     let home = supervisor.launch.the_home().clone();
     let project = supervisor.launch.project().to_owned();
     let mut tokens = Vec::new();
@@ -1025,8 +1008,7 @@ fn live_no_file_of_the_users_is_written_but_by_the_client() {
 
 #[test]
 fn a_host_terminal_that_reports_an_absurd_size_is_drawn_on_as_far_as_a_screen_goes() {
-    let supervisor = demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().start_idle();
     for size in [30_000, u16::MAX] {
         let frames = supervisor.terminal.reads().len();
         supervisor.terminal.report_size(size, size);
@@ -1107,14 +1089,12 @@ fn a_start_in_a_project_with_earlier_work_asks_and_resumes_the_session_that_is_c
         .asking();
     // Nothing to ask about yet, nor after a session in which nothing was said.
     for _ in 0..2 {
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         let (code, said) = supervisor.ctl("stop");
         assert_eq!(code, 0, "{said}");
         supervisor.wait_for_exit(LEAVE);
     }
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("begin");
     let status = supervisor.wait_for_status(
         |status| status["context"]["used"].is_u64() && status["agent"]["state"] == "idle",

@@ -55,8 +55,7 @@ impl Place {
 /// Writes there, and kills the supervisor, its terminal's client or both; what was written is there once after coming back.
 #[track_caller]
 fn kill_a_writer(launch: &Launch, place: Place, round: usize, moments: &mut Moments) -> Launch {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     place.open(&supervisor);
     let text = format!("mine {round} of {place:?} é");
     supervisor.keys([text.as_str()]);

@@ -468,6 +468,14 @@ impl Launch {
             checks: true,
         }
     }
+
+    /// Starts the supervisor, and waits until its agent is idle.
+    #[track_caller]
+    pub fn start_idle(&self) -> Supervisor {
+        let supervisor = self.start();
+        supervisor.wait_for_state("idle", SOON);
+        supervisor
+    }
 }
 
 /// A running supervisor. Dropped, it is told to end and must leave no process behind.
