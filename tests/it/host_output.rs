@@ -129,8 +129,7 @@ fn the_child_finds_the_name_of_our_terminal() {
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_client_turns_on_frames_and_the_keyboard_protocol() {
-    let supervisor = Launch::live().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::live().start_idle();
     let runs = fs::read_dir(supervisor.launch.project().join(".pitstop/runs")).expect("runs");
     let run = runs.flatten().next().expect("a run").path();
     // The recording is what it has sent; it is on disk once it is played.

@@ -95,8 +95,7 @@ fn the_figure_the_hooks_and_the_state_follow_a_turn_of_sixty_calls() {
         .agent_args(MODEL)
         .set("reboot.mode=\"ask\"")
         .playing(&shape);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let mut events = Events::of(launch.the_home());
     supervisor.prompt("go");
     let heard = events.up_to("hook", |hook| hook["event"] == "Stop", SOON);

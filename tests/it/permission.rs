@@ -20,8 +20,7 @@ fn asking(launch: &Launch) -> (Supervisor, PathBuf, Value) {
     launch
         .api()
         .answer([Answer::shell("touch made"), Answer::text("That is all.")]);
-    let pitstop = launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = launch.start_idle();
     pitstop.prompt("make it");
     let status = pitstop.wait_for_status(|status| status["needs"][0]["kind"] == "permission", SOON);
     pitstop.terminal.wait_for_text("touch made", SOON);

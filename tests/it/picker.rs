@@ -79,8 +79,7 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
     launch
         .api()
         .answer([Answer::text("I read the parser."), Answer::Stall]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("Port the parser to Rust");
     supervisor
         .terminal

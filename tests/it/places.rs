@@ -53,8 +53,7 @@ fn a_second_is_refused(first: &Supervisor, second: &Launch, words: &str) {
 
 #[test]
 fn a_second_pitstop_is_refused_and_the_agent_of_the_first_goes_on() {
-    let first = demo().start();
-    first.wait_for_state("idle", SOON);
+    let first = demo().start_idle();
     let launch = first.launch.clone();
     a_second_is_refused(&first, &launch, "pitstop is already running here (pid");
 
@@ -127,8 +126,7 @@ fn a_session_that_ends_is_waited_for_by_the_next_start() {
 
 #[test]
 fn with_the_lock_removed_the_socket_of_the_first_keeps_a_second_out() {
-    let first = demo().start();
-    first.wait_for_state("idle", SOON);
+    let first = demo().start_idle();
     let launch = first.launch.clone();
     remove(&state(&launch, "projects"));
     a_second_is_refused(&first, &launch, "pitstop is already running here");
@@ -331,14 +329,12 @@ fn what_is_removed_of_the_project_s_own_files_is_made_again() {
 
 #[test]
 fn a_supervisor_whose_project_another_has_taken_leaves_its_places_alone() {
-    let first = demo().start();
-    first.wait_for_state("idle", SOON);
+    let first = demo().start_idle();
     let (launch, pid) = (first.launch.clone(), first.pid());
     // It sees nothing while its state directory is removed and made again by another one.
     rustix::process::kill_process(pid, Signal::STOP).expect("stopped");
     remove(&launch.the_home().path("state/pitstop"));
-    let second = launch.start();
-    second.wait_for_state("idle", SOON);
+    let second = launch.start_idle();
     rustix::process::kill_process(pid, Signal::CONT).expect("continued");
     first.terminal.wait_for_text("files are gone", SOON);
     a_turn(&second, 1);

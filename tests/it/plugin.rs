@@ -445,8 +445,7 @@ fn the_plugin_is_silent_where_pitstop_hosts_the_session() {
         let launch = live().set("reboot.mode=\"manual\"").set(bridge);
         let launch = launch.agent_args(["--model", MODEL]);
         launch.api().report_usage([155_000]);
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         let state = if bridge.ends_with("true") {
             "in_force"
         } else {

@@ -66,8 +66,7 @@ fn the_users_commands_have_their_say(launch: Launch) {
         .set("hooks.post_reboot=\"cat >post.new; mv post.new post.json\"")
         .notes(NOTES);
     let project = launch.project().to_owned();
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("begin the work");
     supervisor.wait_until(
         "a turn is over",
@@ -116,8 +115,7 @@ fn the_users_commands_around_a_reboot_have_their_say() {
 #[test]
 fn a_run_s_directory_that_is_gone_is_made_again_for_a_reboot_or_it_is_refused() {
     let launch = Launch::manual_demo(NOTES);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let runs = launch.project().join(".pitstop/runs");
     remove(&runs);
     goes_ahead(&supervisor, 2);
@@ -128,8 +126,7 @@ fn a_run_s_directory_that_is_gone_is_made_again_for_a_reboot_or_it_is_refused() 
 #[test]
 fn without_its_directory_or_descriptors_a_reboot_is_refused_and_the_agent_goes_on() {
     let launch = Launch::manual_demo(NOTES);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
 
     let project = launch.project();
     let aside = project.with_extension("aside");
@@ -162,8 +159,7 @@ fn without_its_directory_or_descriptors_a_reboot_is_refused_and_the_agent_goes_o
 fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
     let disk = SmallDisk::new();
     let launch = Launch::manual_demo(NOTES).env("XDG_STATE_HOME", disk.path());
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let before = supervisor.status();
     let agent = supervisor.agent_pid();
 

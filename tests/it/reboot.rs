@@ -37,8 +37,7 @@ fn live() -> Launch {
 /// Starts and takes the first turn.
 #[track_caller]
 fn started(launch: &Launch) -> Supervisor {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     take_a_turn(&supervisor, "begin the work");
     supervisor
 }
@@ -149,8 +148,7 @@ fn long_prompt() -> String {
 
 /// Rules that the human gave once stand in the message of each of three reboots, and in what the last session is asked.
 fn rules_stand_through_three_reboots(launch: &Launch) {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     take_a_turn(&supervisor, &RULES[..2].join(" "));
     let long = long_prompt();
     assert_eq!(long.len(), 900);
@@ -510,8 +508,7 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
         "#!/bin/sh\necho EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n\
          echo '- [ ] mine' >>\"$1\"\n",
     );
-    let supervisor = launch.env("EDITOR", editor).start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.env("EDITOR", editor).start_idle();
     supervisor.prompt("take your time");
     supervisor.wait_for_state("busy", SOON);
     supervisor.keys([key::PREFIX, "E"]);
@@ -982,8 +979,7 @@ fn manual_mode_only_shows() {
 /// Nothing is drafted while a person types, and what they type is not taken for a decision.
 fn typing_holds_the_review_back(launch: Launch) {
     // Longer than the pause between two questions, each of which is a process, on a machine that is busy.
-    let supervisor = launch.set("reboot.typing_quiet=\"6s\"").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.set("reboot.typing_quiet=\"6s\"").start_idle();
     supervisor.prompt("fill the window");
     let status = supervisor.wait_for_phase("armed", SOON);
     assert_eq!(status["reboot"]["reason"], "threshold");
@@ -1034,8 +1030,7 @@ fn typing_holds_the_review_of_the_demo_back() {
 
 /// While a turn runs it waits and says so; asked again, it interrupts.
 fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("a long piece of work");
     supervisor.wait_for_state("busy", SOON);
     let group = supervisor.agent_pid();
@@ -1078,8 +1073,7 @@ fn a_running_turn_of_the_real_client_is_waited_for_then_interrupted() {
 
 #[test]
 fn a_turn_that_ends_lets_the_reboot_go_on() {
-    let supervisor = demo().env("PITSTOP_DEMO_PACE_MS", "1500").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = demo().env("PITSTOP_DEMO_PACE_MS", "1500").start_idle();
     supervisor.prompt("a short piece of work");
     supervisor.wait_for_state("busy", SOON);
     supervisor.keys([key::F5]);
@@ -1273,8 +1267,7 @@ fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
         "#!/bin/sh\nwhile read -r line; do echo \"got <$line>\"; done\n",
     );
     let launch = Launch::generic(reader.to_str().unwrap()).home(launch.the_home());
-    let supervisor = launch.notes(NOTES).start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.notes(NOTES).start_idle();
     let group = supervisor.agent_pid();
     for _ in 0..20 {
         supervisor.keys(["words that the estimate can count\r"]);
@@ -1377,8 +1370,7 @@ fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
         format!("I shall look\t$ {}\tDone.\n", ask.display()),
     )
     .unwrap();
-    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", turns).start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", turns).start_idle();
     supervisor.prompt("look around");
     supervisor.wait_for_state("dialog", SOON);
     supervisor.keys([key::F5]);

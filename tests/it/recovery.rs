@@ -341,8 +341,7 @@ fn an_unsent_prompt_comes_back_after_a_quit_a_hang_up_and_a_kill() {
     ];
     let words = "\u{276f}\u{a0}my own words";
     for end in ends {
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         supervisor.keys(["my own words"]);
         supervisor.terminal.wait_for_text(words, SOON);
         let is_kept = || fs::read_to_string(&kept).is_ok_and(|text| text.contains("my own words"));
@@ -368,8 +367,7 @@ fn a_trim_that_was_finished_at_the_next_start_can_be_undone() {
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_exit(SOON);
     supervisor.kill();
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     assert_ne!(session_of(&supervisor.status()), old);
     assert_eq!(supervisor.ctl("undo").0, 0);
     supervisor.wait_for_status(
@@ -466,12 +464,10 @@ fn without_any_turn_there_is_nothing_to_resume_and_a_fresh_session_begins() {
 fn no_turn(launch: &(dyn Fn() -> Launch + Sync), borders: &[&str]) {
     side_by_side(borders, |border| {
         let launch = launch();
-        let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start_idle();
         let (step, _) = border.split_once(':').expect("a border");
         let launch = reboot_until_death(supervisor, step).without_env("PITSTOP_CRASH_AT");
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         supervisor.wait_for_phase("idle", SOON);
         let expected = usize::from(matches!(step, "ending" | "done"));
         let reported = || handoffs(launch.the_home()).values().sum::<usize>();
@@ -675,8 +671,7 @@ fn half_a_file_of_a_killed_write_is_swept_at_the_next_start() {
         .join(".pitstop/.scratchpad.md.aside-4000000000-3");
     std::fs::create_dir_all(half.parent().expect("a directory")).expect("the directory is made");
     std::fs::write(&half, "half of i").expect("the file is written");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let _supervisor = launch.start_idle();
     assert!(!half.exists());
 }
 

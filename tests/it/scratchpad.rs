@@ -50,8 +50,7 @@ fn a_line_by_hand_survives_signals_reboots_and_a_crash() {
         signal(4),
     ];
     let launch = live(&turns);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     write_by_hand(&supervisor, MINE);
     let noted = |supervisor: &Supervisor, n: usize| {
         supervisor.prompt(&format!("go on {n}"));
@@ -70,8 +69,7 @@ fn a_line_by_hand_survives_signals_reboots_and_a_crash() {
     assert!(shown.contains("never touch the release branch"), "{shown}");
     supervisor.wait_for_state("idle", SOON);
     let launch = supervisor.kill();
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     assert!(supervisor.notes().contains(MINE), "{}", supervisor.notes());
     noted(&supervisor, 4);
     // An earlier version can be looked at.
@@ -98,8 +96,7 @@ fn the_real_clients_own_write_leaves_a_persons_line() {
     let done = Answer::text("Done.");
     let after = Answer::text(&signal(1));
     launch.api().answer([read, write, done, after]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     write_by_hand(&supervisor, MINE);
     supervisor.prompt("write your plan");
     let both = || {
@@ -118,8 +115,7 @@ fn the_real_clients_own_write_leaves_a_persons_line() {
 /// A demo with a note that cannot be saved: nothing can be written where a directory stands.
 fn with_unsaved_note() -> Supervisor {
     let launch = Launch::manual_demo("- [ ] next\n");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     fs::remove_file(launch.scratchpad()).expect("it is there");
     fs::create_dir(launch.scratchpad()).expect("a directory");
     supervisor.keys([key::F3, "e", "mine ", key::ESC]);
@@ -161,8 +157,7 @@ fn a_note_is_saved_as_soon_as_the_disk_takes_it() {
 #[test]
 fn an_error_of_the_file_is_drawn_published_listed_and_taken_down() {
     let launch = Launch::manual_demo("- [ ] next\n");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let mut events = Events::of(launch.the_home());
     let elsewhere = launch.the_home().path("elsewhere");
     fs::rename(launch.scratchpad(), &elsewhere).expect("it is there");
@@ -186,8 +181,7 @@ fn an_error_of_the_file_is_drawn_published_listed_and_taken_down() {
 #[test]
 fn a_scratchpad_that_was_removed_is_written_again() {
     let launch = Launch::manual_demo("- [ ] next\n");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     fs::remove_file(launch.scratchpad()).expect("it is there");
     let back = || fs::read_to_string(launch.scratchpad()).is_ok_and(|text| text == "- [ ] next\n");
     supervisor.wait_until("the file is back", back, SOON);

@@ -451,8 +451,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     let mut plants = Plants::default();
     let address = program::free_address();
     let launch = program::listening_at(demo(&mut plants), address);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let mut events = Events::of(launch.the_home());
     supervisor.keys([plants.line("prompt").as_str(), key::ENTER]);
     supervisor.wait_for_log("the summary is written", SOON);

@@ -77,8 +77,7 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
         .set("reboot.auto_delay=\"100ms\"")
         .set("reboot.typing_quiet=\"100ms\"");
     launch.api().report_usage([170_000]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("touch it");
     supervisor
         .terminal
@@ -129,8 +128,7 @@ fn a_list_that_the_human_has_opened_is_no_safe_moment() {
     let launch = Launch::live()
         .set("reboot.mode=\"manual\"")
         .agent_args(["--model", "claude-sonnet-4-5"]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("/model");
     supervisor.terminal.wait_for_text("Select model", SOON);
     supervisor.wait_for_state("unknown", SOON);
@@ -234,8 +232,7 @@ fn what_is_typed_arrives_byte_for_byte_and_without_a_tag() {
     let launch = Launch::live()
         .set("reboot.mode=\"manual\"")
         .agent_args(["--model", "claude-sonnet-4-5"]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let line = "a line of some words that make it up to one hundred and seventy characters, so that twelve of them are two kilobytes in all, which is what a script may well have to say to it";
     let lines: Vec<_> = (0..12)
         .map(|number| format!("{number:02} {line}"))
@@ -274,8 +271,7 @@ fn an_unsent_prompt_goes_over_into_the_next_session() {
     launch
         .api()
         .answer((0..4).map(|n| Answer::text(&format!("Answer {n}."))));
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("begin");
     supervisor.terminal.wait_for_text("Answer 0.", SOON);
     supervisor.wait_for_state("idle", SOON);
@@ -320,8 +316,7 @@ fn a_session_that_another_client_goes_on_with_is_shown_so_until_a_prompt_is_give
     let launch = Launch::live().set("reboot.mode=\"manual\"");
     let answers = (0..3).map(|n| Answer::text(&format!("Answer {n}.")));
     launch.api().answer(answers);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("begin");
     supervisor.terminal.wait_for_text("Answer 0.", SOON);
     let status = supervisor.wait_for_state("idle", SOON);
@@ -353,8 +348,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
         Answer::text("Then so.\nDECISION: use redis | fast\nTODO: start a server"),
         Answer::text("As you say.\nDECISION: no cache | simple"),
     ]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     for (prompt, answer) in [
         ("Always count the herons", "It is so."),
         ("Never count the storks", "Then so."),
@@ -395,8 +389,7 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
         Answer::text("Now it runs.\nTODO: start a server"),
         Answer::text("As you say.\nDECISION: no cache | simple"),
     ]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     for (prompt, answer) in [
         ("Never count the storks", "Then so."),
         ("Count the gulls", "Now it runs."),

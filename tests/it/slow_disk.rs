@@ -70,8 +70,7 @@ fn echo_time(supervisor: &Supervisor, line: &str) -> Duration {
 #[test]
 fn a_sync_that_does_not_return_holds_up_no_key() {
     let (disk, launch) = Disk::of(Launch::generic("cat").notes("- [ ] next\n"));
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let before = echo_time(&supervisor, "free");
     disk.hold();
     supervisor.keys([key::F3, "e", "mine ", key::ESC, key::ESC]);
@@ -91,8 +90,7 @@ fn a_sync_that_does_not_return_holds_up_no_key() {
 #[test]
 fn leaving_waits_for_what_is_still_to_be_written() {
     let (disk, launch) = Disk::of(Launch::generic("cat").notes("- [ ] next\n"));
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let agent = supervisor.agent_pid();
     disk.hold();
     supervisor.keys([key::F3, "e", "mine ", key::ESC, key::ESC]);

@@ -299,8 +299,7 @@ fn give(
 /// Prompts of a script's; then a handoff that is pasted, and the prompt behind it.
 fn every_kind_is_submitted_once(busy: Busy) {
     let launch = client();
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let client = client_pid(&supervisor);
     let mut sent = Vec::new();
     let kinds = texts().into_iter().map(|(kind, text)| (kind, text, busy));
@@ -362,8 +361,7 @@ fn every_kind_of_prompt_is_submitted_once_to_an_idle_client() {
 fn every_kind_of_prompt_is_submitted_once_at_every_height_by_the_bridge_and_typed() {
     for (rows, bridge) in [(24, false), (24, true), (48, false), (60, false)] {
         let launch = client().set(&format!("agent.bridge={bridge}"));
-        let supervisor = launch.size(140, rows).start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.size(140, rows).start_idle();
         let client = client_pid(&supervisor);
         let mut sent = Vec::new();
         for named in texts() {

@@ -50,8 +50,7 @@ fn live_that_is_asked(answer: Answer) -> Launch {
 /// Starts, and takes the turn that crosses the warn line.
 #[track_caller]
 fn crossed(launch: &Launch) -> Supervisor {
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("count the herons");
     supervisor.wait_for_status(
         |status| {
@@ -159,8 +158,7 @@ fn what_a_model_makes_up_is_marked() {
     let launch = demo()
         .env("PITSTOP_DEMO_REPLY", "src/heron.rs has count_herons now.")
         .summed_up(answer, true);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("Count the herons. Never touch main.");
     made(&supervisor, "model", "");
     let message = handed_over(&supervisor);
@@ -324,8 +322,7 @@ fn a_crash_of_the_supervisor_ends_it_too() {
     );
     let launch = supervisor.kill();
     // The next one finds what may be left, and ends it.
-    let next = launch.start();
-    next.wait_for_state("idle", SOON);
+    let next = launch.start_idle();
     next.wait_until("it is gone", || side_processes(&next).is_empty(), SOON);
 }
 

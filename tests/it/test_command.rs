@@ -25,8 +25,7 @@ const FAILS: &str = "echo 'running 2 tests'; echo 'test a ... ok'; echo 'test b 
                      echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101";
 
 fn start() -> (Supervisor, Events) {
-    let supervisor = Launch::quiet_demo().start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::quiet_demo().start_idle();
     let events = Events::of(supervisor.launch.the_home());
     (supervisor, events)
 }

@@ -128,8 +128,7 @@ fn what_the_real_client_s_agent_keeps_by_a_tool_stands_in_the_next_handoff_once(
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn the_real_client_s_agent_asks_for_a_reboot_and_a_person_decides() {
     let launch = live().notes("# Scratchpad\n\n## Current Plan\n- [ ] write the store\n");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     let reason = json!({ "reason": "the plan is done" });
     let preview = tool("handoff_preview", json!({}));
     launch.api().answer([
@@ -165,8 +164,7 @@ fn a_real_client_without_the_bridge_has_its_tools_by_the_server() {
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_real_client_whose_agent_is_to_have_no_tools_has_none() {
     let launch = live().set("agent.tools=false");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("go on");
     let calls = launch.api().wait_for_calls(1, SOON);
     assert_eq!(offered(&calls[0]), [""; 0]);
@@ -181,8 +179,7 @@ fn flags_of_the_real_client_decide_how_it_has_its_tools_and_doctor_says_so() {
         ("--bare", "mcp", "by the MCP server"),
     ] {
         let launch = live().agent_args([flag]);
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         wait_for_tools(&supervisor, by);
         let doctor = supervisor.run(&["doctor"]);
         let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
@@ -229,8 +226,7 @@ fn managed_settings_that_keep_hooks_out_leave_the_server() {
 #[ignore = "live: needs PITSTOP_CLAUDE and namespaces"]
 fn where_servers_are_managed_the_session_goes_on_without_ours() {
     let launch = managed("managed-mcp.json", &json!({"mcpServers": {}})).set("agent.bridge=false");
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("go on");
     let calls = launch.api().wait_for_calls(1, SOON);
     assert_eq!(offered(&calls[0]), [""; 0]);
@@ -306,8 +302,7 @@ impl Server {
 
 #[test]
 fn the_server_lists_the_tools_and_what_they_keep_is_in_the_scratchpad() {
-    let supervisor = Launch::manual_demo("# Scratchpad\n").start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = Launch::manual_demo("# Scratchpad\n").start_idle();
     let mut server = Server::start(&supervisor.launch, &["--iteration", "1"]);
     let listed = server.ask("tools/list", &json!({}));
     let tools = listed["result"]["tools"].as_array().expect("tools");

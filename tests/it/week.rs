@@ -271,8 +271,7 @@ fn what_is_said_of_a_week_is_what_was_said_and_done_in_it() {
 /// English; a test fails at night.
 #[rustfmt::skip]
 fn monday(week: &mut Week) {
-    let pitstop = week.launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = week.launch.start_idle();
     week.turn(&pitstop, "Build a tide table for small harbours; every height is in centimetres.", &[
         Write("src/tide.py", "def height(time):\n    return 120  # centimetres\n"),
         Write("tests/test_tide.py", "test_heights centimetres\ntest_lag minutes\n"),

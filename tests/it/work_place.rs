@@ -32,8 +32,7 @@ fn a_turn_that_a_stop_hook_of_the_users_sends_on_is_not_killed() {
         launch.api().report_usage([20_000, 160_000]);
         let answers = [call(1), said(), call(2), said(), call(3), said()];
         launch.api().answer(answers);
-        let supervisor = launch.start();
-        supervisor.wait_for_state("idle", SOON);
+        let supervisor = launch.start_idle();
         let client = supervisor.agent_pid().as_raw_pid();
         supervisor.prompt("go");
         let calls = || fs::read_to_string(launch.project().join("calls")).unwrap_or_default();
@@ -113,8 +112,7 @@ fn the_work_tree_is_kept(project: &str, args: &[&str], tree: &str, enter: Option
     launch
         .api()
         .answer([Answer::shell(write), Answer::text("Written.")]);
-    let supervisor = launch.start();
-    supervisor.wait_for_state("idle", SOON);
+    let supervisor = launch.start_idle();
     supervisor.prompt("go");
     supervisor.wait_until("the call", || home.path("first").exists(), SOON);
     supervisor.wait_for_state("idle", SOON);

@@ -72,8 +72,7 @@ fn ports_of(pitstop: &Supervisor) -> BTreeSet<String> {
 #[test]
 #[cfg(target_os = "linux")]
 fn nothing_listens_where_nobody_is_paired() {
-    let pitstop = Launch::quiet_demo().start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = Launch::quiet_demo().start_idle();
     assert_eq!(ports_of(&pitstop), BTreeSet::new());
 }
 
@@ -81,8 +80,7 @@ fn nothing_listens_where_nobody_is_paired() {
 fn a_person_pairs_lists_and_revokes_a_device() {
     let address = free_address();
     let launch = listening_at(Launch::quiet_demo(), address);
-    let pitstop = launch.start();
-    pitstop.wait_for_state("idle", SOON);
+    let pitstop = launch.start_idle();
     assert_eq!(send(address, "GET", "/", |request| request).status, 404);
     // The address is known to the session alone.
     let phone = |more: &[&str]| {
@@ -172,13 +170,11 @@ fn another_session_takes_the_port_over_when_the_first_ends() {
     let home = launch.the_home();
     let other = home.path("other");
     fs::create_dir(&other).expect("a directory");
-    let first = launch.start();
-    first.wait_for_state("idle", SOON);
+    let first = launch.start_idle();
     let second = listening_at(Launch::quiet_demo(), address)
         .home(home)
         .in_directory(&other);
-    let second = second.start();
-    second.wait_for_state("idle", SOON);
+    let _second = second.start_idle();
     let code = store_of(home).open_pairing(DeviceRight::Watch, Moment::now());
     let device = paired(address, &code.expect("a code"), "phone");
     let count = || {

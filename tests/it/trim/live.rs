@@ -125,8 +125,7 @@ fn the_real_client_goes_on_from_a_trimmed_copy() {
     launch
         .api()
         .answer([read(), Answer::text("It is read again.")]);
-    let second = launch.clone().agent_args(["--resume", &copy]).start();
-    second.wait_for_state("idle", SOON);
+    let second = launch.clone().agent_args(["--resume", &copy]).start_idle();
     second.prompt("and now");
     let calls = launch.api().wait_for_calls(7, SOON);
     assert_eq!(calls.len(), 7, "{}", second.screen());
