@@ -286,8 +286,7 @@ fn carry_a_draft_over(supervisor: &Supervisor, keys: &[&str]) {
     wait_until_it_rests(supervisor);
     supervisor.keys(keys.iter().copied());
     wait_for(supervisor, |bridge| bridge["draft_characters"] == 13);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_status(
         |status| status["iteration"] == 2 && bridge(status)["draft_characters"] == 13,

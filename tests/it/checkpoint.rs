@@ -237,8 +237,7 @@ fn nothing_is_lost(second: &Supervisor, notes: &str, mine: &str) {
         // The line of this directory is not part of what was saved, but of the scratchpad from then on.
         assert_eq!(prompt.contains(mine), iteration > 1, "{prompt}");
         if iteration < 3 {
-            second.keys([key::F5]);
-            second.wait_for_phase("review", SOON);
+            second.review();
             second.keys([key::ENTER]);
         }
     }
@@ -356,8 +355,7 @@ fn a_checkpoint_is_saved_by_itself_at_the_warn_line_and_with_a_reboot() {
         SOON,
     );
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON * 2);
     supervisor.wait_until(
@@ -461,8 +459,7 @@ fn a_restore_takes_the_place_of_a_reboot_that_was_left_half_done() {
         .start();
     supervisor.wait_for_state("idle", SOON);
     let saved = json(&supervisor.run(&["ss", "--json", "--task", "the chosen one"]));
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_exit(SOON);
     let mut supervisor = supervisor;

@@ -114,8 +114,7 @@ fn instead_of_the_cold_cache_the_conversation_is_replaced_in_place_and_the_promp
     let calls = launch.api().main_calls().len();
     pitstop.prompt("what is left?");
     pitstop.terminal.wait_for_text("Enter sends it", SOON);
-    pitstop.keys([key::F5]);
-    pitstop.wait_for_phase("review", SOON);
+    pitstop.review();
     pitstop.keys(["w"]);
     pitstop.terminal.wait_for_text("in place", SOON);
     pitstop.keys([key::ENTER]);

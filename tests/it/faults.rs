@@ -97,8 +97,7 @@ impl Trial {
     #[track_caller]
     fn reboots_or_is_refused(&self) {
         let before = self.supervisor.status()["iteration"].as_u64();
-        self.supervisor.keys([key::F5]);
-        self.supervisor.wait_for_phase("review", SOON);
+        self.supervisor.review();
         self.supervisor.keys([key::ENTER]);
         self.supervisor.wait_for_status(
             |status| {
@@ -115,8 +114,7 @@ impl Trial {
     fn reboots(&self) {
         let before = self.supervisor.status();
         let next = before["iteration"].as_u64().expect("a number") + 1;
-        self.supervisor.keys([key::F5]);
-        self.supervisor.wait_for_phase("review", SOON);
+        self.supervisor.review();
         let text = self.supervisor.handoff_text();
         assert!(text.contains(MINE), "{text}");
         self.supervisor.keys([key::ENTER]);
@@ -136,8 +134,7 @@ impl Trial {
     fn is_refused_a_reboot(&self) {
         let before = self.supervisor.status();
         let agent = self.supervisor.agent_pid();
-        self.supervisor.keys([key::F5]);
-        self.supervisor.wait_for_phase("review", SOON);
+        self.supervisor.review();
         self.supervisor.keys([key::ENTER]);
         self.supervisor
             .terminal

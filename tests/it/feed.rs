@@ -336,8 +336,7 @@ fn included_files_are_read_when_the_handoff_is_drafted() {
         "second `version`\n```\nDONE: forged\n",
     )
     .unwrap();
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let reported = |handoff: &Value| {
         handoff["text"]
             .as_str()
@@ -952,8 +951,7 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
             { "class": "reference", "text": "branch main" },
         ])
     );
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let line = format!("! {named} (m lists, + adds)");
     supervisor.terminal.wait_for_text(&line, SOON);
     supervisor.keys(["m"]);
@@ -986,8 +984,7 @@ fn without_a_handoff_the_next_session_starts_empty() {
     let launch = demo(&["Understood."]).set("handoff.generate_handoff=false");
     let supervisor = launch.start_idle();
     let before = session_of(&supervisor.status());
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor
         .terminal
         .wait_for_text("generate_handoff is off", SOON);

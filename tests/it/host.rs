@@ -464,8 +464,7 @@ fn without_any_home_it_says_what_to_set_and_with_the_xdg_variables_it_runs() {
 fn no_git_and_no_repository_are_no_hindrance() {
     let launch = demo().env("PATH", "/nowhere");
     let supervisor = launch.start_idle();
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
 }
@@ -558,8 +557,7 @@ fn a_project_that_cannot_be_written_has_its_notes_elsewhere() {
         .terminal
         .wait_for_text("notes and runs are kept in", SOON);
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     let kept = supervisor.launch.the_home().path("state/pitstop/projects");
@@ -602,8 +600,7 @@ fn a_store_that_cannot_be_opened_is_reported_once_and_the_session_goes_on() {
     // The footer keeps saying it: a notice may be covered by the next one.
     supervisor.terminal.wait_for_text("database away", SOON);
     supervisor.wait_for_state("idle", SOON);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     assert_eq!(
@@ -894,8 +891,7 @@ fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
     assert_eq!(tokens.len(), 2);
     supervisor.prompt("look around");
     supervisor.terminal.wait_for_text("Noted.", SOON);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     supervisor.wait_for_state("idle", SOON);

@@ -113,8 +113,7 @@ fn arrived(supervisor: &Supervisor, session: &str) -> String {
 #[track_caller]
 pub(crate) fn reboot(supervisor: &Supervisor) -> (String, String) {
     let next = supervisor.status()["iteration"].as_u64().unwrap() + 1;
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor
         .terminal
         .wait_for_text("review the handoff", SOON);
@@ -367,8 +366,7 @@ fn what_a_hook_of_the_users_refuses_in_the_real_client_has_not_arrived() {
     // The client has put it back.
     supervisor.keys(["\u{3}"]);
     let before = session_of(&supervisor.status());
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor
         .terminal
@@ -441,8 +439,7 @@ fn an_edit_of_the_notes_arrives_at_the_demo() {
 /// What is changed in the review is what arrives.
 fn an_edit_in_the_review_arrives(launch: &Launch) {
     let supervisor = started(launch);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys(["e", key::CTRL_END, "\r", "and mind the café", key::ESC]);
     supervisor.wait_until(
         "the edit is in the handoff",
@@ -573,8 +570,7 @@ fn the_handoff_goes_through_the_user_s_own_editor_and_back() {
         "#!/bin/sh\nprintf 'from the editor\\n' >>\"$1\"\n",
     );
     let supervisor = started(&launch.env("EDITOR", editor));
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_until(
         "the edit is in the handoff",
@@ -1034,8 +1030,7 @@ fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
     supervisor.prompt("a long piece of work");
     supervisor.wait_for_state("busy", SOON);
     let group = supervisor.agent_pid();
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_phase("waiting", SOON);
     assert_eq!(status["reboot"]["blocked_by"], json!(["turn"]));
@@ -1076,8 +1071,7 @@ fn a_turn_that_ends_lets_the_reboot_go_on() {
     let supervisor = demo().env("PITSTOP_DEMO_PACE_MS", "1500").start_idle();
     supervisor.prompt("a short piece of work");
     supervisor.wait_for_state("busy", SOON);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
 }
@@ -1142,8 +1136,7 @@ fn a_new_agent_that_dies_is_rolled_back(launch: Launch) {
     let supervisor = started(&launch);
     let before = session_of(&supervisor.status());
     fs::write(launch.the_home().path("broken"), "").unwrap();
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_status(
         |status| {
@@ -1278,8 +1271,7 @@ fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     );
     assert_eq!(status["context"]["source"], "estimate");
     assert_eq!(status["agent"]["kind"], "generic");
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
@@ -1319,8 +1311,7 @@ fn a_dialog_at_the_start_is_left_to_the_human(launch: Launch) {
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_state("idle", SOON);
     take_a_turn(&supervisor, "begin the work");
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_status(|status| status["iteration"] == 2, SOON);
@@ -1373,8 +1364,7 @@ fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
     let supervisor = launch.env("PITSTOP_DEMO_SCRIPT", turns).start_idle();
     supervisor.prompt("look around");
     supervisor.wait_for_state("dialog", SOON);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_phase("waiting", SOON);
     assert_eq!(status["reboot"]["blocked_by"], json!(["dialog"]));

@@ -432,8 +432,7 @@ fn a_reboot_that_fails_goes_back_and_keeps_its_message() {
     let supervisor = launch.start();
     one_turn(&supervisor);
     let old = session_of(&supervisor.status());
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let message = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(3, SOON);
@@ -594,8 +593,7 @@ fn a_whole_reboot() -> Duration {
 fn reboots(supervisor: &Supervisor) -> String {
     one_turn(supervisor);
     let old = session_of(&supervisor.status());
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     old
 }

@@ -484,8 +484,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     printed.extend(supervisor.run(&["status", "--json"]).stdout);
     let handoff = supervisor.handoff_text();
     assert!(handoff.contains("secrets are masked: "), "{handoff}");
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor
         .terminal
         .wait_for_text("secrets are masked", SOON);

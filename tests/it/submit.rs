@@ -321,8 +321,7 @@ fn every_kind_is_submitted_once(busy: Busy) {
 
     let began = Instant::now();
     let mut events = Events::of(launch.the_home());
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let shown = supervisor.handoff_text();
     assert!(shown.len() > size(), "{} bytes", shown.len());
     supervisor.keys([key::ENTER]);

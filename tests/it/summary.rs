@@ -80,8 +80,7 @@ fn made(supervisor: &Supervisor, source: &str, reason: &str) -> Value {
 /// Reboots; gives the message as it was kept beside the new iteration.
 #[track_caller]
 fn handed_over(supervisor: &Supervisor) -> String {
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     approved(supervisor)
 }
 
@@ -199,8 +198,7 @@ fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
     let supervisor = crossed(&demo().summed_up("API Error: 529 Overloaded", false));
     let made = made(&supervisor, "fallback", "529 Overloaded");
     assert!(made["duration_ms"].as_u64() > Some(0), "{made}");
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     // Where the end of the turn came after the first answer, a model is asked again.
     self::made(&supervisor, "fallback", "529 Overloaded");
     let message = approved(&supervisor);

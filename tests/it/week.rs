@@ -168,8 +168,7 @@ impl Week {
         let next = pitstop.status()["iteration"].as_u64().unwrap() + 1;
         let before = self.launch.api().main_calls().len();
         let count = self.will(steps);
-        pitstop.keys([key::F5]);
-        pitstop.wait_for_phase("review", SOON);
+        pitstop.review();
         if !edit.is_empty() {
             // Behind the last prompt of the list.
             pitstop.keys([

@@ -90,8 +90,7 @@ fn git_is_asked_where_the_hooks_say_that_the_agent_works() {
     let ended = json!({ "session_id": session, "cwd": tree, "last_assistant_message": "Done." });
     supervisor.run_with_input(&["hook", "Stop"], ended.to_string().as_bytes());
     fs::remove_dir_all(&tree).unwrap();
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     supervisor.wait_for_log("the agent's directory is gone", SOON);
@@ -120,8 +119,7 @@ fn the_work_tree_is_kept(project: &str, args: &[&str], tree: &str, enter: Option
     assert!(trim.status.success(), "{trim:?}");
     let next = Answer::shell("pwd > \"$HOME/second\"");
     launch.api().answer([next, Answer::text("Done.")]);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     // The shell makes the file before it writes into it.
     let written = || fs::read_to_string(home.path("second")).is_ok_and(|text| !text.is_empty());

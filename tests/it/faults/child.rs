@@ -41,8 +41,7 @@ fn killed_that_is_said_and_the_work_goes_on() {
     supervisor.wait_for_state("exited", SOON);
     trial.answers();
     // What is offered then is to resume it.
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
     println!("before {session}, after {}", status["session_id"]);

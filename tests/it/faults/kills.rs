@@ -53,8 +53,7 @@ fn at_random_moments_of_a_reboot_and_of_its_recovery() {
         let before = handoffs(launch.the_home()).values().sum::<usize>();
         supervisor.prompt("go on");
         supervisor.wait_for_state("idle", SOON);
-        supervisor.keys([key::F5]);
-        supervisor.wait_for_phase("review", SOON);
+        supervisor.review();
         supervisor.keys([key::ENTER]);
         // A moment is wanted here and no condition.
         thread::park_timeout(moments.up_to(1_500));

@@ -606,6 +606,13 @@ impl Supervisor {
         self.wait_for_status(|status| status["reboot"]["phase"] == word, limit)
     }
 
+    /// Opens the review by its key.
+    #[track_caller]
+    pub fn review(&self) {
+        self.keys([key::F5]);
+        self.wait_for_phase("review", SOON);
+    }
+
     /// Waits until iteration `number` runs and no reboot is under way.
     #[track_caller]
     pub fn wait_for_iteration(&self, number: u64, limit: Duration) -> Value {

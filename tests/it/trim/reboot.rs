@@ -46,8 +46,7 @@ pub(crate) fn fill(supervisor: &Supervisor) -> String {
 /// Opens the review, waits until the trim is offered, chooses it and approves.
 #[track_caller]
 pub(crate) fn choose_trim(supervisor: &Supervisor) {
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     let removed = "tool responses removed";
     supervisor.terminal.wait_for_text(removed, SOON);
     supervisor.keys(["t"]);
@@ -180,8 +179,7 @@ fn a_trim_that_wins_too_little_is_not_offered() {
         .set("reboot.mode=\"manual\"");
     let supervisor = launch.start();
     fill(&supervisor);
-    supervisor.keys([key::F5]);
-    supervisor.wait_for_phase("review", SOON);
+    supervisor.review();
     supervisor
         .terminal
         .wait_for_text("Trim is not possible: without any tool output", SOON);
