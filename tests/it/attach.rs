@@ -644,8 +644,9 @@ fn a_stolen_token_and_a_thousand_connections_do_a_session_no_harm() {
 #[test]
 fn a_terminal_that_takes_nothing_delays_neither_the_other_nor_the_agent() {
     let flood = "sh -c \"while read word; do seq 1 400000; echo over $word; done\"";
-    let pitstop = Launch::generic(flood).size(140, 40).start();
-    pitstop.terminal.wait_for_text("F10 quit", SOON);
+    let pitstop = Launch::generic(flood)
+        .size(140, 40)
+        .start_showing("F10 quit");
     let second = attach(&pitstop, (140, 40), &["--watch"]);
     second.wait_for_text("q leaves", SOON);
     let flooded = |word: &str| {

@@ -431,8 +431,7 @@ fn given(supervisor: &Supervisor, base64: &str) -> bool {
 #[test]
 fn a_line_is_found_in_the_scrollback_and_copied_while_output_goes_on() {
     let launch = script("seq -f 'row %g' 1 2000; while :; do echo tick; sleep 0.05; done");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("tick", SOON);
+    let supervisor = launch.start_showing("tick");
     supervisor.keys([key::F9, "?row 12[0-9]7$", key::ENTER]);
     supervisor.terminal.wait_for_text("row 1297", SOON);
     supervisor.terminal.wait_for_text("new output below", SOON);
@@ -465,8 +464,7 @@ fn the_systems_clipboard_is_given_the_text_too() {
         .env("PATH", format!("{}:{path}", tools.display()))
         .env("WAYLAND_DISPLAY", "wayland-9")
         .env("PITSTOP_TEST_COPY", &copy);
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("some text", SOON);
+    let supervisor = launch.start_showing("some text");
     // The mouse, as a terminal reports it: a double click on `text`.
     let screen = supervisor.terminal.screen_text();
     let row = screen

@@ -174,8 +174,7 @@ fn a_demo_that_is_kept_says_where_and_is_not_swept() -> io::Result<()> {
 fn a_detached_demo_is_found_again_by_the_command_that_is_printed() -> io::Result<()> {
     let temporary = tempfile::tempdir()?;
     let temporary = temporary.path().canonicalize()?;
-    let demo = Launch::temporary_demo(&temporary, &[]).start();
-    demo.terminal.wait_for_text("F10 quit", SOON);
+    let demo = Launch::temporary_demo(&temporary, &[]).start_showing("F10 quit");
     demo.keys([key::PREFIX, "d"]);
     demo.wait_for_exit(SOON);
     let said = String::from_utf8_lossy(&demo.terminal.output()).into_owned();
@@ -206,8 +205,7 @@ fn faults_of_the_project_s_configuration_do_not_concern_a_demo_elsewhere() -> io
     let own = launch.project().join(".pitstop");
     fs::create_dir(&own)?;
     fs::write(own.join("config.toml"), "[guard]\nwarn = \"never\"\n")?;
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("F10 quit", SOON);
+    let supervisor = launch.start_showing("F10 quit");
     ended(&supervisor);
     Ok(())
 }

@@ -275,8 +275,7 @@ fn ten_thousand_random_resizes_and_outputs_leave_the_cursor_inside() {
 fn a_window_dragged_for_a_second_reaches_the_child_in_a_few_steps() {
     let text = "trap 'stty size >>sizes; printf \"\\033[2J\\033[H\"; seq 1 30; stty size' WINCH\n\
                 stty opost; seq 1 20; echo READY\nsleep 1000 & while :; do wait; done";
-    let supervisor = script((90, 30), text).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((90, 30), text).start_showing("READY");
     let began = Instant::now();
     // How long each size stood, at most.
     let mut stood = Vec::new();
@@ -324,8 +323,7 @@ const SLOW_READER: &str = "printf '\\033[?2004hREADY'\n\
 
 #[test]
 fn a_large_paste_into_a_slow_child_is_whole_and_keys_are_answered_meanwhile() {
-    let supervisor = script((140, 45), SLOW_READER).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((140, 45), SLOW_READER).start_showing("READY");
     let line = |number: usize| format!("line {number} of a long paste, žluťoučký 漢字\n");
     let size = scaled(4 << 20, 300 << 10);
     let mut text = String::new();
@@ -366,8 +364,8 @@ fn a_large_paste_into_a_slow_child_is_whole_and_keys_are_answered_meanwhile() {
 
 #[test]
 fn a_paste_that_a_child_never_reads_is_cancelled_by_a_key() {
-    let supervisor = script((140, 45), "printf '\\033[?2004hREADY'\nexec sleep 1000").start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor =
+        script((140, 45), "printf '\\033[?2004hREADY'\nexec sleep 1000").start_showing("READY");
     let before = memory(&supervisor, "VmHWM:");
     let text = "a line of a very long paste\n".repeat((4 << 20) / 28);
     supervisor.keys(["\x1b[200~", &text, "\x1b[201~", "\x03"]);
@@ -484,8 +482,7 @@ fn prints(supervisor: &Supervisor, number: usize, modes: &str) {
 
 #[test]
 fn the_wheel_goes_where_it_is_wanted_in_four_states_up_and_down() {
-    let supervisor = script((90, 30), WHEELED).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((90, 30), WHEELED).start_showing("READY");
     let lines: Vec<String> = (0..60).map(|n| format!("\r\nold line {n}")).collect();
     // Column 12 and row 7 of the host terminal; without a border the pane begins in its corner.
     let (up, down) = ("\x1b[<64;12;7M", "\x1b[<65;12;7M");
@@ -725,8 +722,7 @@ fn strings_without_an_end_take_no_memory_and_what_follows_is_seen() {
          for start in ']0;' ']52;c;' P _ X ^; do string $start {megabytes}; done\n\
           printf '\\033[2J\\033[HOK'; exec cat >keys"
     );
-    let supervisor = script((90, 30), &text).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((90, 30), &text).start_showing("READY");
     let before = memory(&supervisor, "VmHWM:");
     let began = Instant::now();
     supervisor.keys(["g"]);

@@ -106,8 +106,7 @@ fn the_readme_s_first_five_minutes_work_as_written() {
             .without_env("PITSTOP_DEMO_PACE_MS")
             .env("PITSTOP_DEMO_GROWTH", QUICK_GROWTH);
     }
-    let demo = launch.start();
-    demo.terminal.wait_for_text("iteration 1", SOON);
+    let demo = launch.start_showing("iteration 1");
     for (words, keys, then) in &STEPS {
         let at = rest.find(words);
         let at = at.unwrap_or_else(|| panic!("the README does not say {words:?} there"));

@@ -116,8 +116,7 @@ fn a_signal_that_ends_programs_does_not_leave_the_terminal_in_disorder() {
         Signal::VTALARM,
         Signal::PROF,
     ] {
-        let supervisor = Launch::generic("cat").start();
-        supervisor.terminal.wait_for_text("F10 quit", SOON);
+        let supervisor = Launch::generic("cat").start_showing("F10 quit");
         supervisor.signal(signal);
         check_clean(&supervisor, 130);
     }
@@ -234,9 +233,7 @@ fn a_panic_leaves_a_usable_terminal_its_report_and_no_agent() {
     let log = supervisor.log();
     assert!(log.contains("PITSTOP_PANIC_AT=draw"), "{log}");
     let launch = supervisor.launch.clone().without_env("PITSTOP_PANIC_AT");
-    let next = launch.start();
-    next.terminal
-        .wait_for_text("the last run ended without notice", SOON);
+    let next = launch.start_showing("the last run ended without notice");
     next.wait_for_state("idle", SOON);
     let runs = fs::read_dir(launch.project().join(".pitstop/runs")).unwrap();
     let metas = runs.map(|run| fs::read(run.unwrap().path().join("meta.json")).unwrap());
@@ -763,19 +760,16 @@ fn an_agent_behind_a_link_is_called_by_the_name_of_the_link() {
     fs::set_permissions(&manager, fs::Permissions::from_mode(0o700)).unwrap();
     let shim = launch.project().join("shim");
     symlink(&manager, &shim).unwrap();
-    let by_path = Launch::generic(shim.to_str().unwrap()).start();
-    by_path.terminal.wait_for_text("called shim", SOON);
+    let _by_path = Launch::generic(shim.to_str().unwrap()).start_showing("called shim");
     // Started the plain way, without the process that waits.
     let plainly = Launch::generic(shim.to_str().unwrap()).after("trap '' HUP");
-    let plainly = plainly.start();
-    plainly.terminal.wait_for_text("called shim", SOON);
+    let _plainly = plainly.start_showing("called shim");
 }
 
 #[test]
 fn a_storm_of_resizes_ends_with_the_right_size() {
     let command = "sh -c \"trap 'stty size' WINCH; stty size; while :; do sleep 0.05; done\"";
-    let supervisor = Launch::generic(command).start();
-    supervisor.terminal.wait_for_text("42 96", SOON);
+    let supervisor = Launch::generic(command).start_showing("42 96");
     for round in 0_u16..20 {
         supervisor.terminal.resize(60 + round * 5, 20 + round);
     }

@@ -14,9 +14,7 @@ fn printing(terminal: &str, text: &str) -> Supervisor {
         .env("TERM_PROGRAM", terminal);
     let script = format!("printf '{text}READY'; exec sleep 1000\n");
     fs::write(launch.project().join("child.sh"), script).expect("a script");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
-    supervisor
+    launch.start_showing("READY")
 }
 
 #[track_caller]
@@ -105,8 +103,7 @@ fn the_clipboard_is_written_from_the_alternate_screen_too_and_never_read() {
     let launch = Launch::generic("sh child.sh").set("reboot.mode=\"manual\"");
     let script = format!("stty raw -echo; printf '{store}READY'; exec cat >typed\n");
     fs::write(launch.project().join("child.sh"), script).expect("a script");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.start_showing("READY");
     reaches(&supervisor, "\x1b]52;c;aGVsbG8=\x1b\\");
     // An answer would stand before what is typed.
     supervisor.keys(["x"]);

@@ -19,13 +19,6 @@ fn script(launch: &Launch, modes: &str, word: &str) {
     fs::write(launch.project().join("child.sh"), text).expect("a script");
 }
 
-#[track_caller]
-fn started(launch: &Launch) -> Supervisor {
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
-    supervisor
-}
-
 /// Types these in the terminal; the program gets those, and nothing more before an end mark.
 #[track_caller]
 fn gives(supervisor: &Supervisor, typed: &[&str], expected: &str) {
@@ -43,7 +36,7 @@ const PICTURES: [&str; 2] = ["\x16", "\x1b[200~\x1b[201~"];
 
 #[test]
 fn a_terminal_without_the_kitty_protocol_is_asked_for_modify_other_keys() {
-    let supervisor = started(&keeping("\\033[?2004h").xterm());
+    let supervisor = keeping("\\033[?2004h").xterm().start_showing("READY");
     supervisor.wait_for_request("\x1b[>4;1m", 1);
     let [key, paste] = PICTURES;
     gives(
@@ -68,7 +61,7 @@ fn keys_of_a_terminal_with_the_kitty_protocol_are_sent_in_the_programs_language(
         "\x1b[27u",
     ];
     let started = |modes: &str| {
-        let supervisor = started(&keeping(modes));
+        let supervisor = keeping(modes).start_showing("READY");
         supervisor.wait_for_request("\x1b[>5u", 1);
         supervisor
     };
@@ -89,7 +82,7 @@ fn keys_of_a_terminal_with_the_kitty_protocol_are_sent_in_the_programs_language(
 /// chords are in the tests of the decoder.
 #[test]
 fn chords_are_the_same_in_each_keyboard_layout() {
-    let supervisor = started(&keeping("\\033[>4;2m"));
+    let supervisor = keeping("\\033[>4;2m").start_showing("READY");
     supervisor.wait_for_request("\x1b[>5u", 1);
     let typed = ["\x1b[1089::99;5u", "\x1b[968::99;5u", "\x1b[1489::99;5u"];
     gives(&supervisor, &typed, &"\x1b[27;5;99~".repeat(3));
@@ -105,7 +98,7 @@ fn chords_are_the_same_in_each_keyboard_layout() {
 
 #[test]
 fn keys_differ_again_after_a_suspension() {
-    let supervisor = started(&keeping(""));
+    let supervisor = keeping("").start_showing("READY");
     supervisor.wait_for_request("\x1b[>5u", 1);
     let pid = supervisor.terminal.pid().as_raw_nonzero();
     supervisor.terminal.signal(Signal::TSTP);
@@ -125,7 +118,7 @@ fn keys_differ_again_after_a_suspension() {
 fn the_modes_of_a_program_that_was_killed_are_gone_with_it() {
     let all = "\\033[?1049h\\033[?1003h\\033[?1006h\\033[?1004h\\033[?2004h\\033[?2031h\\033[?1h\\033=\\033[>1u";
     let launch = keeping(all);
-    let supervisor = started(&launch);
+    let supervisor = launch.start_showing("READY");
     let [focus, click] = ["\x1b[I", "\x1b[<0;20;20M"];
     // They are on: the terminal's own column 20 is the pane's 19th, in the row below its title.
     gives(&supervisor, &[click, focus], "\x1b[<0;19;19M\x1b[I");

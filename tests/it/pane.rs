@@ -220,8 +220,7 @@ fn input(random: &mut Random, keys: Keys) -> Vec<u8> {
 }
 
 fn a_stream_reaches_the_child_unchanged(launch: &Launch, keys: Keys, length: usize) {
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.start_showing("READY");
     let mut random = Random(0x5eed);
     let mut stream = Vec::with_capacity(length + 1024);
     while stream.len() < length {
@@ -278,8 +277,7 @@ fn a_flood_leaves_the_keys_alive_and_the_memory_small() {
         "(yes \"$(printf '{line}\\r')\" | head -c {FLOOD}000000\nprintf '\\r\\nFLOOD OVER'; echo >over) &\n\
          exec cat >keys"
     );
-    let supervisor = script((140, 45), &flood).start();
-    supervisor.terminal.wait_for_text("0123456789 abc", SOON);
+    let supervisor = script((140, 45), &flood).start_showing("0123456789 abc");
     let over = || file(&supervisor, "over").exists();
     let began = Instant::now();
     let (mut shown, mut reached) = (Vec::new(), Vec::new());
@@ -326,8 +324,8 @@ fn a_flood_leaves_the_keys_alive_and_the_memory_small() {
 
 #[test]
 fn a_child_that_never_reads_blocks_nothing_and_the_user_is_warned() {
-    let supervisor = script((140, 45), "printf '\\033[?2004hREADY'\nexec sleep 1000").start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor =
+        script((140, 45), "printf '\\033[?2004hREADY'\nexec sleep 1000").start_showing("READY");
     let before = memory(&supervisor, "VmHWM:");
     let text = "a line of a very long paste\n".repeat((6 << 20) / 28);
     supervisor.keys(["\x1b[200~", &text, "\x1b[201~"]);
@@ -346,8 +344,7 @@ fn a_child_that_never_reads_blocks_nothing_and_the_user_is_warned() {
 fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
     let text =
         "printf '\\033[?2004hREADY'\nwhile [ ! -e wake ]; do sleep 0.05; done\nexec cat >typed";
-    let supervisor = script((140, 45), text).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((140, 45), text).start_showing("READY");
     let lines: Vec<String> = (0..600_000).map(|n| format!("line {n}\n")).collect();
     let lines = lines.concat();
     supervisor.keys(["\x1b[200~", &lines, "\x1b[201~"]);
@@ -459,8 +456,7 @@ fn the_pane_shows_cell_by_cell_what_a_bare_terminal_would() {
         )
         // One that knows the kinds of underline.
         .env("TERM_PROGRAM", "ghostty");
-        let supervisor = launch.start();
-        supervisor.terminal.wait_for_text("READY", SOON);
+        let supervisor = launch.start_showing("READY");
         let (left, top, columns, rows) = pane_of(&supervisor, bordered);
         let stream = lively(columns, rows);
         fs::write(file(&supervisor, "stream"), &stream).unwrap();
@@ -627,8 +623,7 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
 #[test]
 fn a_frame_that_is_never_finished_shows_all_the_same() {
     let text = "printf READY\ndd bs=1 count=1 of=go 2>/dev/null\nprintf '\\033[?2026hUNFINISHED'\nexec cat >keys";
-    let supervisor = script((80, 24), text).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((80, 24), text).start_showing("READY");
     let pressed = Instant::now();
     supervisor.keys(["g"]);
     supervisor.terminal.wait_for_text("UNFINISHED", SOON);
@@ -647,8 +642,7 @@ fn a_frame_that_is_never_finished_shows_all_the_same() {
 fn what_a_frame_has_half_drawn_is_never_shown() {
     let text = "n=0\nwhile [ $n -lt 200 ]; do n=$((n+1))\nprintf '\\033[?2026h\\033[2J\\033[HHALF'\n\
                 printf '\\033[2J\\033[HWHOLE%s\\033[?2026l' $n\ndone\nexec cat >keys";
-    let supervisor = script((80, 24), text).start();
-    supervisor.terminal.wait_for_text("WHOLE200", SOON);
+    let supervisor = script((80, 24), text).start_showing("WHOLE200");
     let output = supervisor.terminal.output();
     let halves = output.windows(4).filter(|window| window == b"HALF").count();
     // A child that is held up for 150 ms in a frame has lost its right to it.
@@ -661,8 +655,7 @@ fn frames_are_bracketed_for_a_terminal_that_knows_brackets_and_for_no_other() {
     for knows in [true, false] {
         let launch = script((80, 24), text);
         let launch = if knows { launch } else { launch.mute() };
-        let supervisor = launch.start();
-        supervisor.terminal.wait_for_text("READY", SOON);
+        let supervisor = launch.start_showing("READY");
         let before = supervisor.terminal.output().len();
         supervisor.keys(["g"]);
         supervisor.terminal.wait_for_text("WORDS", SOON);
@@ -690,8 +683,7 @@ const MEASURER: &str = "printf '\\033[?1049h\\033[2J\\033[HREADY'\n\
 
 #[test]
 fn a_full_screen_program_has_the_size_of_its_pane_zoomed_and_not() {
-    let supervisor = script((140, 45), MEASURER).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = script((140, 45), MEASURER).start_showing("READY");
     let shows = |size: &str| {
         supervisor.keys(["s"]);
         supervisor.terminal.wait_for_text(size, SOON);
@@ -715,8 +707,7 @@ fn a_full_screen_program_has_the_size_of_its_pane_zoomed_and_not() {
 fn vim_fills_the_pane_and_follows_its_size() {
     let launch = Launch::generic("vim -u NONE -N note.txt");
     fs::write(launch.project().join("note.txt"), "the first line\n").unwrap();
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("the first line", SOON);
+    let supervisor = launch.start_showing("the first line");
     for (keys, size) in [("", "42 96"), (key::F8, "44 140"), (key::F8, "42 96")] {
         supervisor.keys([keys]);
         // The question may overtake the signal that gives vim its size, and the answer be wiped: it is asked again.

@@ -489,8 +489,7 @@ fn with_the_state_s_disk_full_at_the_start_one_gets_in_and_a_second_does_not() {
     disk.fill();
     // The demo keeps its own sessions there.
     let launch = Launch::generic("sh -c 'echo READY; cat'").env("XDG_STATE_HOME", disk.path());
-    let first = launch.start();
-    first.terminal.wait_for_text("READY", SOON);
+    let first = launch.start_showing("READY");
     let agent = first.agent_pid();
     let mut second = launch.start();
     second.check_nothing();

@@ -326,8 +326,7 @@ fn whoever_comes_back_to_the_real_client_finds_the_mode_and_the_name_that_they_c
     let printed = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
     let chosen = "pitstop -- --permission-mode acceptEdits '--name=移行 of it' --resume ";
     assert!(printed.contains(chosen), "{printed}");
-    let supervisor = launch.asking().start();
-    supervisor.terminal.wait_for_text("Enter resume", SOON);
+    let supervisor = launch.asking().start_showing("Enter resume");
     supervisor.keys([key::ENTER]);
     for text in ["“✳ 移行 of it”", "accept edits on"] {
         supervisor.terminal.wait_for_text(text, SOON);
@@ -1292,8 +1291,7 @@ fn an_agent_that_floods_and_ignores_signals_is_ended_all_the_same() {
     let launch = Launch::generic("sh -c \"trap '' HUP TERM INT; yes flood\"")
         .set("reboot.hangup_timeout=\"300ms\"")
         .set("reboot.terminate_timeout=\"300ms\"");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("flood", SOON);
+    let supervisor = launch.start_showing("flood");
     assert_eq!(supervisor.quit().code, 0);
 }
 
@@ -1305,8 +1303,7 @@ fn a_dialog_at_the_start_is_left_to_the_human(launch: Launch) {
         .behind(asks)
         .set("agent.bridge=false")
         .set("reboot.verify_timeout=\"1s\"");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("trust", SOON);
+    let supervisor = launch.start_showing("trust");
     assert_eq!(supervisor.status()["agent"]["state"], "starting");
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_state("idle", SOON);

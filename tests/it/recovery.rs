@@ -349,8 +349,7 @@ fn an_unsent_prompt_comes_back_after_a_quit_a_hang_up_and_a_kill() {
         end(&supervisor);
         supervisor.wait_for_exit(SOON);
         wait_for_end(launch.the_home());
-        let again = launch.start();
-        again.terminal.wait_for_text(words, SOON);
+        let again = launch.start_showing(words);
         again.keys([key::CTRL_U]);
         again.quit();
         wait_for_end(launch.the_home());
@@ -655,8 +654,7 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
 #[test]
 fn what_outlives_its_agent_is_named() {
     let agent = "sh -c \"trap '' HUP; sleep 600 & echo READY; read line\"";
-    let supervisor = Launch::generic(agent).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = Launch::generic(agent).start_showing("READY");
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_log("still running after the agent has ended", SOON);
 }
@@ -677,16 +675,14 @@ fn half_a_file_of_a_killed_write_is_swept_at_the_next_start() {
 fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
     let launch =
         Launch::generic("sh -c \"trap '' HUP INT TERM; echo deaf; while :; do sleep 1; done\"");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("deaf", SOON);
+    let supervisor = launch.start_showing("deaf");
     let agent = supervisor.agent_pid();
     let launch = supervisor.kill();
     assert!(
         !group_members(agent).is_empty(),
         "it outlives its supervisor"
     );
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("deaf", SOON);
+    let supervisor = launch.start_showing("deaf");
     let swept = || group_members(agent).is_empty();
     supervisor.wait_until("the deaf agent is swept", swept, SOON);
     assert_ne!(supervisor.agent_pid(), agent);
@@ -699,8 +695,7 @@ fn an_agent_that_the_database_does_not_know_is_swept_at_the_next_start() {
         Launch::generic("sh -c \"trap '' HUP INT TERM; echo READY; while :; do sleep 1; done\"");
     // Nothing listens there: what the run has to record stays in memory and goes with it.
     let nowhere = "store.url=\"postgres://nobody@127.0.0.1:1/nothing\"";
-    let supervisor = launch.clone().set(nowhere).start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.clone().set(nowhere).start_showing("READY");
     let agent = supervisor.agent_pid();
     let _ = supervisor.kill();
     assert!(
@@ -708,8 +703,7 @@ fn an_agent_that_the_database_does_not_know_is_swept_at_the_next_start() {
         "it outlives its supervisor"
     );
 
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.start_showing("READY");
     assert!(group_members(agent).is_empty(), "it was ended first");
     assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
@@ -720,8 +714,7 @@ fn the_record_of_a_run_is_there_before_its_agent() {
     let launch = Launch::generic(
         "sh -c \"[ -e deadly ] && kill -9 $PPID; echo READY; while :; do sleep 1; done\"",
     );
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.start_showing("READY");
     drop(supervisor);
     // The first thing that the next agent does is to kill its supervisor.
     let deadly = launch.project().join("deadly");
@@ -731,7 +724,6 @@ fn the_record_of_a_run_is_there_before_its_agent() {
     assert_eq!(exit.code, KILLED, "it died: {exit:?}");
     let launch = supervisor.kill();
     fs::remove_file(deadly).expect("removed");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.start_showing("READY");
     supervisor.wait_for_log("ended without notice: nothing had been said", SOON);
 }

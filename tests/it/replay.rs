@@ -17,9 +17,7 @@ fn recorded_by(launch: Launch, script: &str) -> Supervisor {
     let launch = launch.set("reboot.mode=\"manual\"");
     let text = format!("{script}; printf READY; exec sleep 1000\n");
     fs::write(launch.project().join("child.sh"), text).expect("a script");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
-    supervisor
+    launch.start_showing("READY")
 }
 
 fn recording(supervisor: &Supervisor) -> PathBuf {

@@ -414,8 +414,7 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
     supervisor.wait_until("it is taken back", || is_read(&supervisor), SOON);
     let session = session_of(&supervisor.status());
     let launch = supervisor.kill().agent_args(["--resume", &session]);
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("As you say.", SOON);
+    let supervisor = launch.start_showing("As you say.");
     supervisor.wait_for_state("idle", SOON);
     supervisor.wait_until("it is read so", || is_read(&supervisor), SOON);
 }

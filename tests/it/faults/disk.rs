@@ -68,8 +68,7 @@ fn read_only(directory: &str) {
     }
     let launch = Launch::generic("sh -c 'echo READY; exec cat'").after(&in_namespace(&mount));
     fs::create_dir_all(launch.the_home().path("state/pitstop")).expect("a directory");
-    let supervisor = launch.start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    let supervisor = launch.start_showing("READY");
     supervisor.prompt("are you there");
     let twice = |screen: &str| screen.matches("are you there").count() >= 2;
     supervisor.terminal.wait_for(twice, SOON);

@@ -476,6 +476,14 @@ impl Launch {
         supervisor.wait_for_state("idle", SOON);
         supervisor
     }
+
+    /// Starts the supervisor, and waits until its terminal shows a text.
+    #[track_caller]
+    pub fn start_showing(&self, text: &str) -> Supervisor {
+        let supervisor = self.start();
+        supervisor.terminal.wait_for_text(text, SOON);
+        supervisor
+    }
 }
 
 /// A running supervisor. Dropped, it is told to end and must leave no process behind.
