@@ -4,7 +4,6 @@
 use std::{
     ffi::{OsStr, OsString},
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -37,15 +36,12 @@ fn eventually<T>(what: &str, found: impl Fn() -> Option<T>) -> T {
 
 /// A stand-in for the `pitstop` executable that files every hook's and status line's body.
 fn recorder(home: &Home) -> PathBuf {
-    let exe = home.path("it's the recorder");
     let dir = home.path("seen");
     fs::create_dir_all(&dir).unwrap();
     // Written aside and renamed, so that a reader never meets half a body.
     let script = "#!/bin/sh\nn=$(date +%s%N)-$$\ncase $1 in hook) name=$2;; *) name=$1;; esac\n\
          cat >\"$HOME/seen/.$n\"\nmv \"$HOME/seen/.$n\" \"$HOME/seen/$n-$name\"\n";
-    fs::write(&exe, script).unwrap();
-    fs::set_permissions(&exe, fs::Permissions::from_mode(0o700)).unwrap();
-    exe
+    home.program("it's the recorder", script)
 }
 
 /// Everything recorded so far, oldest first.

@@ -152,14 +152,11 @@ fn what_the_client_reports_counts_more_than_settings_that_changed() {
 /// The real client with a window that pitstop does not know of, as a server's setting would be.
 fn with_a_window_of_its_own() -> Launch {
     let launch = live().set("reboot.mode=\"manual\"");
-    let client = launch.the_home().path("client");
     let script = format!(
         "#!/bin/sh\nexport CLAUDE_CODE_AUTO_COMPACT_WINDOW={WINDOW}\nexec {} \"$@\"\n",
         crate::kit::client::live_client().display()
     );
-    fs::write(&client, script).expect("written");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    fs::set_permissions(&client, mode).expect("set");
+    let client = launch.the_home().program("client", &script);
     launch.client(&client)
 }
 

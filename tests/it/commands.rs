@@ -3,7 +3,6 @@
 use std::{
     ffi::OsStr,
     fs,
-    os::unix::fs::PermissionsExt as _,
     process::{Command, Output},
 };
 
@@ -443,10 +442,8 @@ fn the_doctor_names_what_is_amiss_and_what_to_do() {
 fn the_client_is_found_where_its_installers_put_it() {
     for place in [".local/bin", ".claude/local"] {
         let home = Home::new().unwrap();
-        let program = home.path(place).join("claude");
-        fs::create_dir_all(home.path(place)).unwrap();
-        fs::write(&program, "#!/bin/sh\necho '2.1.330 (Claude Code)'\n").unwrap();
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let client = "#!/bin/sh\necho '2.1.330 (Claude Code)'\n";
+        let program = home.program(&format!("{place}/claude"), client);
         let mut doctor = pitstop_at(&home, &["doctor", "--json"]);
         let output = doctor.env("PATH", "/bin").output().unwrap();
         let program = program.to_str().unwrap();

@@ -4,7 +4,6 @@ use std::{
     ffi::OsString,
     fs,
     io::{BufRead as _, BufReader},
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc::{Receiver, channel},
@@ -88,16 +87,12 @@ fn a_status_bar_that_has_gone_leaves_no_process_behind() {
 
 /// A stand-in for herdr that notes the pane's variables and its arguments, and the environment of a pane.
 fn in_herdr(launch: Launch, script: &str) -> (Launch, PathBuf) {
-    let (program, calls) = (
-        launch.the_home().path("herdr"),
-        launch.the_home().path("calls"),
-    );
+    let calls = launch.the_home().path("calls");
     let text = format!(
         "#!/bin/sh\necho \"$HERDR_ENV $HERDR_SOCKET_PATH $*\" >>{}\n{script}\n",
         calls.display()
     );
-    fs::write(&program, text).expect("a script");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("a mode");
+    let program = launch.the_home().program("herdr", &text);
     let launch = launch
         .env("HERDR_ENV", "1")
         .env("HERDR_PANE_ID", "w1:p2")

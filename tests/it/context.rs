@@ -3,7 +3,6 @@
 use std::{
     fs,
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -29,10 +28,8 @@ const WALK: [(u64, &str, f64); 3] = [
 ///
 /// It is also how the test knows when the client itself drew its line: ours runs it.
 fn own_status_line(launch: &Launch, config_dir: &Path) {
-    let script = launch.the_home().path("line.sh");
     let text = "#!/bin/sh\nread -r line\nprintf '%s %s\\n' \"$(date +%s%N)\" \"$line\" >>\"$HOME/lines\"\necho 'my own line'\n";
-    fs::write(&script, text).unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+    let script = launch.the_home().program("line.sh", text);
     fs::create_dir_all(config_dir).unwrap();
     let settings = json!({ "statusLine": { "type": "command", "command": script } });
     fs::write(config_dir.join("settings.json"), settings.to_string()).unwrap();

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     time::{Duration, Instant},
 };
 
@@ -454,10 +453,8 @@ fn a_line_is_found_in_the_scrollback_and_copied_while_output_goes_on() {
 fn the_systems_clipboard_is_given_the_text_too() {
     let launch = script("echo some text; exec sleep 1000");
     let tools = launch.the_home().path("tools");
-    fs::create_dir_all(&tools).expect("a directory");
-    let tool = tools.join("wl-copy");
-    fs::write(&tool, "#!/bin/sh\ncat > \"$PITSTOP_TEST_COPY\"\n").expect("a tool");
-    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).expect("a program");
+    let tool = "#!/bin/sh\ncat > \"$PITSTOP_TEST_COPY\"\n";
+    launch.the_home().program("tools/wl-copy", tool);
     let copy = launch.the_home().path("copied");
     let path = std::env::var("PATH").unwrap_or_default();
     let launch = launch

@@ -2,8 +2,8 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
-    path::{Path, PathBuf},
+    os::unix::fs::symlink,
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
@@ -77,14 +77,6 @@ fn items(handoff: &Value, field: &str) -> Vec<String> {
         .iter()
         .map(|item| item.as_str().expect("a text").to_owned())
         .collect()
-}
-
-fn script(launch: &Launch, name: &str, text: &str) -> PathBuf {
-    let path = launch.the_home().path(name);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    path
 }
 
 fn git(project: &Path, args: &[&str]) {
@@ -273,7 +265,7 @@ fn test_state_is_preserved_when_enabled() {
         let launch = demo(&["$ cargo test\tUnderstood.", "Understood."])
             .set(&format!("handoff.include_test_state={enabled}"));
         let cargo = "#!/bin/sh\nprintf 'running 2 tests\\ntest a ... ok\\ntest b ... FAILED\\n\\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\\n'\nexit 101\n";
-        let bin = script(&launch, "bin/cargo", cargo);
+        let bin = launch.the_home().program("bin/cargo", cargo);
         let path = format!("{}:/usr/bin:/bin", bin.parent().unwrap().display());
         let supervisor = launch.env("PATH", path).start_idle();
         supervisor.prompt("test it");
@@ -524,7 +516,7 @@ fn without_hooks_what_a_subagent_of_the_real_client_does_is_known() {
     let launch = deaf([call("Agent", task), Answer::text("They are counted.")])
         .agent_args(["--allowedTools", "Write,Bash,Agent,Task"]);
     let fails = "#!/bin/sh\nprintf 'running 1 test\\ntest heron ... FAILED\\n\\ntest result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\\n'\nexit 101\n";
-    let cargo = script(&launch, "bin/cargo", fails);
+    let cargo = launch.the_home().program("bin/cargo", fails);
     let written = launch.project().join("herons.txt");
     let write = json!({"file_path": written, "content": "seven\n"});
     launch.api().answer_in(
@@ -650,7 +642,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
     let launch = Launch::generic("");
     let text = "#!/bin/sh\nn=0\nstty -echo\nwhile printf '> ' && read -r line; do\n\
         printf '● here is my plan\\n\\nSCRATCHPAD:\\nCurrent Plan\\n- [ ] step %s\\nSIGNAL:\\nDONE: thing %s\\nafter %s\\n' $n $n $n\nn=$((n+1))\ndone\n";
-    let agent = script(&launch, "agent", text);
+    let agent = launch.the_home().program("agent", text);
     let launch = Launch::generic(agent.to_str().unwrap())
         .home(launch.the_home())
         .notes(NOTES);
@@ -689,7 +681,7 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
     let launch = Launch::generic("");
     let text = "#!/bin/sh\nstty -echo\nwhile printf '\\033]133;A\\007$ \\033]133;B\\007' && read -r line; do\n\
         printf '%s\\n\\033]133;C\\007' \"$line\"; sh -c \"$line\"; printf '\\033]133;D;%s\\007' $?\ndone\n";
-    let agent = script(&launch, "shell", text);
+    let agent = launch.the_home().program("shell", text);
     let launch = Launch::generic(agent.to_str().unwrap())
         .home(launch.the_home())
         .notes(NOTES);

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -28,7 +27,6 @@ fn fleet(hosts: &str, there: &Launch) -> Launch {
     let here = Launch::quiet_demo();
     let home = here.the_home();
     let bin = home.path("bin");
-    fs::create_dir(&bin).unwrap();
     let environment = there.environment();
     let theirs = environment
         .iter()
@@ -53,8 +51,7 @@ fn fleet(hosts: &str, there: &Launch) -> Launch {
         ("ssh", ssh),
         ("pitstop", format!("#!/bin/sh\nexec {PITSTOP} \"$@\"\n")),
     ] {
-        fs::write(bin.join(name), text).unwrap();
-        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        home.program(&format!("bin/{name}"), &text);
     }
     let path = std::env::var("PATH").unwrap();
     let config = home.path("config/pitstop");

@@ -3,7 +3,7 @@
 use std::{
     cell::Cell,
     fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
+    os::unix::fs::symlink,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -90,9 +90,8 @@ fn a_session_that_ends_is_waited_for_by_the_next_start() {
     let slow = format!("until [ -e {UNTIL} ]; do sleep 0.1; done");
     let agent = format!("sh -c \"trap '' HUP INT TERM; echo READY; {slow}\"");
     let launch = Launch::generic(&agent).set("reboot.exit_timeout=\"30s\"");
-    let script = launch.the_home().path("plain.sh");
-    fs::write(&script, "#!/bin/sh\necho PLAIN\nexec cat\n").expect("a script");
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).expect("a mode");
+    let plain = "#!/bin/sh\necho PLAIN\nexec cat\n";
+    let script = launch.the_home().program("plain.sh", plain);
     let config = launch.the_home().path("config/pitstop/config.toml");
     fs::create_dir_all(config.parent().expect("a directory")).expect("a directory");
     let command = format!("[agent]\ncommand = \"{}\"\n", script.display());

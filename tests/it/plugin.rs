@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -504,14 +503,12 @@ fn where_the_client_passes_over_the_plugin_s_answer_the_conversation_stays() {
     fs::create_dir_all(copy.join("claude-code")).unwrap();
     let settings = json!({ "env": { "A": "b" } }).to_string();
     fs::write(copy.join("claude-code/managed-settings.json"), settings).unwrap();
-    let client = launch.the_home().path("client.sh");
     let script = format!(
         "#!/bin/sh\ncp -r /etc/. {0}/ 2>/dev/null; exec unshare -rm /bin/sh -c 'mount --bind {0} /etc && exec \"$0\" \"$@\"' {1} \"$@\"\n",
         copy.display(),
         live_client().display()
     );
-    fs::write(&client, script).unwrap();
-    fs::set_permissions(&client, fs::Permissions::from_mode(0o700)).unwrap();
+    let client = launch.the_home().program("client.sh", &script);
     let bare = Bare::start_by(&client, launch);
     bare.prompt("name the first bird");
     bare.enter("/pitstop:reboot");

@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt as _,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -462,19 +461,10 @@ fn an_edit_in_the_review_arrives_at_the_demo() {
     an_edit_in_the_review_arrives(&demo());
 }
 
-/// Writes an executable script into the home.
-fn script(launch: &Launch, name: &str, text: &str) -> PathBuf {
-    let path = launch.the_home().path(name);
-    fs::write(&path, text).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
-    path
-}
-
 #[test]
 fn the_notes_go_through_the_user_s_own_editor_and_back() {
     let launch = demo();
-    let editor = script(
-        &launch,
+    let editor = launch.the_home().program(
         "editor",
         "#!/bin/sh\nprintf 'EDITOR %s\\n' \"$#\"\nprintf -- '- [ ] from the editor\\n' >>\"$1\"\n",
     );
@@ -498,8 +488,7 @@ fn the_notes_go_through_the_user_s_own_editor_and_back() {
 #[test]
 fn what_happens_while_the_editor_is_open_is_not_lost() {
     let launch = demo().env("PITSTOP_DEMO_PACE_MS", "400");
-    let editor = script(
-        &launch,
+    let editor = launch.the_home().program(
         "editor",
         "#!/bin/sh\necho EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n\
          echo '- [ ] mine' >>\"$1\"\n",
@@ -544,8 +533,7 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
 #[test]
 fn an_editor_that_hangs_does_not_keep_the_supervisor() {
     let launch = demo();
-    let editor = script(
-        &launch,
+    let editor = launch.the_home().program(
         "editor",
         "#!/bin/sh\necho $$ >\"$HOME/editor.pid\"\necho EDITING\nwhile :; do sleep 1; done\n",
     );
@@ -563,8 +551,7 @@ fn an_editor_that_hangs_does_not_keep_the_supervisor() {
 #[test]
 fn the_handoff_goes_through_the_user_s_own_editor_and_back() {
     let launch = demo();
-    let editor = script(
-        &launch,
+    let editor = launch.the_home().program(
         "editor",
         "#!/bin/sh\nprintf 'from the editor\\n' >>\"$1\"\n",
     );
@@ -597,7 +584,7 @@ fn what_an_editor_that_dies_leaves_of_its_settings_is_gone_at_the_end() {
     for settings in ["raw -echo", "-icanon -echo", "-isig -opost"] {
         let launch = demo();
         let text = format!("#!/bin/sh\nstty {settings}\nkill -9 $$\n");
-        let editor = script(&launch, "editor", &text);
+        let editor = launch.the_home().program("editor", &text);
         let supervisor = started(&launch.env("EDITOR", editor));
         supervisor.keys([key::PREFIX, "E"]);
         supervisor.wait_for_log("the editor failed", SOON);
@@ -1253,8 +1240,7 @@ fn what_a_resumed_session_of_the_real_client_had_cost_is_counted_once() {
 #[test]
 fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     let launch = Launch::generic("");
-    let reader = script(
-        &launch,
+    let reader = launch.the_home().program(
         "reader",
         "#!/bin/sh\nwhile read -r line; do echo \"got <$line>\"; done\n",
     );
@@ -1343,8 +1329,7 @@ fn a_dialog_at_the_start_is_left_to_the_human_with_a_paste() {
 fn a_dialog_in_a_turn_holds_the_reboot_back_until_it_is_answered() {
     let launch = demo().without_env("PITSTOP_DEMO_REPLY");
     let answered = launch.the_home().path("answered");
-    let ask = script(
-        &launch,
+    let ask = launch.the_home().program(
         "ask",
         &format!(
             "#!/bin/sh\necho '{{\"tool_name\":\"Bash\",\"session_id\":\"'$CLAUDE_CODE_SESSION_ID'\"}}' |\n\

@@ -146,14 +146,11 @@ fn client() -> Launch {
     for name in ["notes.md", "notes.txt"] {
         fs::write(launch.project().join(name), "notes\n").expect("a file");
     }
-    let wrapper = launch.the_home().path("client");
     let text = format!(
         "#!/bin/sh\ntrap 'kill -INT $child' INT\n{} \"$@\" <&0 &\nchild=$!\nwait $child\nwait $child\n",
         live_client().display()
     );
-    fs::write(&wrapper, text).expect("a script");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&wrapper, mode).expect("a mode");
+    let wrapper = launch.the_home().program("client", &text);
     launch = launch.client(&wrapper);
     launch
 }

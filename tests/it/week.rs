@@ -1,10 +1,7 @@
 //! A week of one project: five days, two work trees, lunch, a crash, a rewind, three languages. What pitstop says at its end is
 //! compared with what was said and done.
 
-use std::{
-    env, fs, os::unix::fs::PermissionsExt as _, path::PathBuf, process::Command, sync::Arc,
-    time::Duration,
-};
+use std::{env, fs, path::PathBuf, process::Command, sync::Arc, time::Duration};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -60,9 +57,7 @@ impl Week {
     fn begin() -> Self {
         let home = Arc::new(Home::new().unwrap());
         let bin = home.path("bin");
-        fs::create_dir(&bin).unwrap();
-        fs::write(bin.join("pytest"), PYTEST).unwrap();
-        fs::set_permissions(bin.join("pytest"), fs::Permissions::from_mode(0o755)).unwrap();
+        home.program("bin/pytest", PYTEST);
         let gitconfig =
             "[user]\nname = Ada\nemail = ada@example.org\n[init]\ndefaultBranch = main\n";
         fs::write(home.path(".gitconfig"), gitconfig).unwrap();

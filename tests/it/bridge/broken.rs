@@ -1,7 +1,5 @@
 //! The real client where mods of ours fail, or are kept out: everything of before works, and it is said what is in force.
 
-use std::{fs, os::unix::fs::PermissionsExt as _};
-
 use serde_json::{Value, json};
 
 use super::{MODS_FROM, bridge, live, wait_for};
@@ -21,7 +19,6 @@ const MARKER: &str = "pitstop handoff · ";
 
 /// The real client, before whose start `sed` has changed this file of the mods by that script.
 fn with_mods_changed(launch: Launch, file: &str, script: &str) -> Launch {
-    let client = launch.the_home().path("client.sh");
     let text = format!(
         "#!/bin/sh\n\
          mods=; before=\n\
@@ -33,8 +30,7 @@ fn with_mods_changed(launch: Launch, file: &str, script: &str) -> Launch {
          exec {} \"$@\"\n",
         live_client().display()
     );
-    fs::write(&client, text).expect("a script");
-    fs::set_permissions(&client, fs::Permissions::from_mode(0o755)).expect("a mode");
+    let client = launch.the_home().program("client.sh", &text);
     launch.client(&client)
 }
 

@@ -56,6 +56,15 @@ impl Home {
         self.root.path().join(name)
     }
 
+    /// Writes the executable script `name` below the home, and returns its path.
+    pub fn program(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
+        fs::write(&path, text).expect("a script");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("a mode");
+        path
+    }
+
     /// The project directory, where programs are started.
     pub fn project(&self) -> &Path {
         &self.project

@@ -7,7 +7,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs,
     io::{BufRead as _, BufReader, Read},
-    os::unix::{ffi::OsStrExt as _, fs::PermissionsExt as _},
+    os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -203,10 +203,8 @@ impl Launch {
             Hosted::Claude(program) => program.display().to_string(),
             _ => format!("{PITSTOP} demo-agent"),
         };
-        let path = self.home.path("agent.sh");
         let text = format!("#!/bin/sh\n{commands}\nexec {agent} \"$@\"\n");
-        fs::write(&path, text).expect("a script");
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).expect("a mode");
+        let path = self.home.program("agent.sh", &text);
         self.client(&path)
     }
 
