@@ -62,7 +62,7 @@ fn a_second_terminal_shows_the_same_and_types_too() {
     same_screen(&pitstop.terminal, &second, SOON);
     // What is typed in one shows in both.
     second.send("hello from afar");
-    pitstop.terminal.wait_for_text("hello from afar", SOON);
+    pitstop.wait_for_text("hello from afar", SOON);
     same_screen(&pitstop.terminal, &second, SOON);
     second.send("\u{15}");
     let exit = {
@@ -278,7 +278,7 @@ fn a_quit_in_the_middle_of_a_turn_offers_to_detach() {
     let pitstop = Launch::demo().start();
     pitstop.wait_for_state("busy", SOON);
     pitstop.keys([key::F10]);
-    pitstop.terminal.wait_for_text("d detach", SOON);
+    pitstop.wait_for_text("d detach", SOON);
     pitstop.keys(["d"]);
     assert_eq!(pitstop.wait_for_exit(SOON).code, 0);
     assert!(pitstop.try_status().is_some());
@@ -635,7 +635,7 @@ fn a_stolen_token_and_a_thousand_connections_do_a_session_no_harm() {
     }
     assert!(begun > 0);
     pitstop.terminal.send("still here");
-    pitstop.terminal.wait_for_text("still here", SOON);
+    pitstop.wait_for_text("still here", SOON);
     pitstop.terminal.send("\u{15}");
     drop(held);
     goes_on(&pitstop);
@@ -652,9 +652,7 @@ fn a_terminal_that_takes_nothing_delays_neither_the_other_nor_the_agent() {
     let flooded = |word: &str| {
         let began = Instant::now();
         pitstop.terminal.send(format!("{word}\r"));
-        pitstop
-            .terminal
-            .wait_for_text(&format!("over {word}"), SOON);
+        pitstop.wait_for_text(&format!("over {word}"), SOON);
         began.elapsed()
     };
     let usual = flooded("one");

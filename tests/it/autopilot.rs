@@ -562,7 +562,7 @@ fn a_person_who_types_has_the_run_until_they_give_it_back() {
     supervisor.keys(["x"]);
     supervisor.wait_for_status(|status| status["run"]["phase"] == "paused", SOON);
     // By the typing, or by what it left in the prompt, if the turn was over just then.
-    supervisor.terminal.wait_for_text("paused by", SOON);
+    supervisor.wait_for_text("paused by", SOON);
     supervisor.wait_for_state("idle", SOON);
     let before = turns(&supervisor);
     // Its own text is not submitted with someone else's. The prompt box is read a moment after it was drawn: until then the

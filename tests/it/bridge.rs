@@ -298,9 +298,7 @@ fn carry_a_draft_over(supervisor: &Supervisor, keys: &[&str]) {
 fn a_draft_is_read_and_filled_by_the_demo_s_bridge() {
     let supervisor = demo().start();
     carry_a_draft_over(&supervisor, &["one", "\n", "two", "\n", "three"]);
-    supervisor
-        .terminal
-        .wait_for_text("your unsent prompt stands", SOON);
+    supervisor.wait_for_text("your unsent prompt stands", SOON);
     supervisor.wait_for_log("the bridge is in force", SOON);
 }
 
@@ -314,7 +312,7 @@ fn the_real_client_is_given_prompts_as_the_person_s_own_in_each_conversation() {
     say(&supervisor, "first, from a script");
     let calls = launch.api().wait_for_calls(1, SOON);
     assert!(calls[0].to_string().contains("# Environment"));
-    supervisor.terminal.wait_for_text("first, from", SOON);
+    supervisor.wait_for_text("first, from", SOON);
     assert!(!supervisor.screen().contains("pitstop plugin"));
 
     say(&supervisor, SAID);
@@ -350,7 +348,7 @@ fn a_draft_of_three_lines_stands_in_the_real_client_s_next_session_with_its_curs
     let draft = "\x1b[200~one\ntwo\nthree\x1b[201~";
     carry_a_draft_over(&supervisor, &[draft, left, left]);
     supervisor.keys(["X"]);
-    supervisor.terminal.wait_for_text("thrXee", SOON);
+    supervisor.wait_for_text("thrXee", SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(
         launch.api().main_calls().len(),

@@ -497,7 +497,7 @@ fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
     assert_eq!(words.next().as_deref(), Some("locked"));
     let began = Instant::now();
     supervisor.prompt("begin the work");
-    supervisor.terminal.wait_for_text("database away", SOON);
+    supervisor.wait_for_text("database away", SOON);
     let saved = json(&supervisor.run(&["ss", "--json", "--tag", "while-locked"]));
     assert_eq!(saved["status"], "queued", "{saved}");
     let mut slowest = Duration::ZERO;

@@ -50,10 +50,10 @@ fn client(renderer: Renderer) -> Launch {
 fn breaks_a_line(supervisor: &Supervisor, newline: &[&str]) {
     let before = supervisor.launch.api().main_calls().len();
     supervisor.keys(["upper"]);
-    supervisor.terminal.wait_for_text("upper", SOON);
+    supervisor.wait_for_text("upper", SOON);
     supervisor.keys(newline.iter().copied());
     supervisor.keys(["lower"]);
-    supervisor.terminal.wait_for_text("lower", SOON);
+    supervisor.wait_for_text("lower", SOON);
     supervisor.keys([key::ENTER]);
     let calls = supervisor.launch.api().wait_for_calls(before + 1, SOON);
     let texts = calls.last().map(user_texts).unwrap_or_default();
@@ -129,20 +129,16 @@ fn a_whole_session(launch: &Launch, newline: &str, dark: bool) {
     let supervisor = launch.start_idle();
     suits(&supervisor, dark);
     breaks_a_line(&supervisor, &[newline]);
-    supervisor
-        .terminal
-        .wait_for_text("40k of 180k usable", SOON);
+    supervisor.wait_for_text("40k of 180k usable", SOON);
 
     let agent = supervisor.agent_pid();
     kill_process(agent, Signal::TSTP).expect("it runs");
     let began = Instant::now();
     supervisor.prompt("tell me all");
-    supervisor.terminal.wait_for_text("line 90 of it", SOON);
+    supervisor.wait_for_text("line 90 of it", SOON);
     eprintln!("from SIGTSTP to its answer: {:?}", began.elapsed());
     assert!(look(agent.as_raw_nonzero().get()).is_some());
-    supervisor
-        .terminal
-        .wait_for_text("60k of 180k usable", SOON);
+    supervisor.wait_for_text("60k of 180k usable", SOON);
     supervisor.wait_for_state("idle", SOON);
 
     assert!(!supervisor.screen().contains("line 05 of it"));
@@ -169,7 +165,7 @@ fn a_whole_session(launch: &Launch, newline: &str, dark: bool) {
 
     let (shown, got) = reboot(&supervisor);
     assert_eq!(shown, got);
-    supervisor.terminal.wait_for_text("iteration 2", SOON);
+    supervisor.wait_for_text("iteration 2", SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.quit().code, 0);
     assert_eq!(supervisor.terminal.modes_left_on(), [""; 0]);
@@ -248,7 +244,7 @@ fn moved_to_the_daemon(supervisor: &Supervisor) -> [String; 2] {
     let before = session().expect("a session");
     let began = Instant::now();
     supervisor.keys(["\x1b[D"]);
-    supervisor.terminal.wait_for_text("agent view:", SOON);
+    supervisor.wait_for_text("agent view:", SOON);
     eprintln!("from the key to the notice: {:?}", began.elapsed());
     let moved = || session().as_ref() != Some(&before);
     supervisor.wait_until("the session is followed", moved, SOON);
@@ -325,7 +321,7 @@ fn a_session_back_from_the_agent_view_goes_on_and_quitting_ends_it_in_the_daemon
         !screen.contains("agent view:") && !screen.contains("describe a task")
     };
     supervisor.wait_until("the session is back, the banner gone", back, SOON);
-    supervisor.terminal.wait_for_text("Twelve herons.", SOON);
+    supervisor.wait_for_text("Twelve herons.", SOON);
     supervisor.prompt("count the egrets");
     // A worker of 2.1.197 reaches no stand-in; its turn fails, which is a turn all the same.
     let answered = || {

@@ -65,9 +65,7 @@ fn the_lines_are_lowered(launch: &Launch, origin: &str) -> Supervisor {
     assert_eq!(context["client_limit"]["act"], "compacts", "{context}");
     assert_eq!(context["lines"]["compact"], 141_950, "{context}");
     assert_eq!(context["lines"]["lowered"], true, "{context}");
-    supervisor
-        .terminal
-        .wait_for_text("lowered: Claude compacts at 167k", SOON);
+    supervisor.wait_for_text("lowered: Claude compacts at 167k", SOON);
     supervisor
 }
 
@@ -171,9 +169,7 @@ fn the_client_s_own_words_are_believed() {
     wait_for_limit(&supervisor, "its default");
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("the second");
-    supervisor
-        .terminal
-        .wait_for_text("% until auto-compact", SOON);
+    supervisor.wait_for_text("% until auto-compact", SOON);
     let status = wait_for_limit(&supervisor, "its screen");
     let at = status["context"]["client_limit"]["at"]
         .as_u64()

@@ -30,7 +30,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
     let pitstop = launch.start_idle();
     for (prompt, answer) in [("begin", "One."), ("go on", "Two.")] {
         pitstop.prompt(prompt);
-        pitstop.terminal.wait_for_text(answer, SOON);
+        pitstop.wait_for_text(answer, SOON);
         pitstop.wait_for_state("idle", SOON);
     }
     let status = pitstop.wait_for_status(|status| status["prompt_cache"]["warm"] == true, SOON);
@@ -46,9 +46,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
         SOON,
     );
     // Until the client has counted what a fresh session begins with, no prompt is held.
-    pitstop
-        .terminal
-        .wait_for_text("Cache cold: this prompt re-reads", SOON);
+    pitstop.wait_for_text("Cache cold: this prompt re-reads", SOON);
     (launch, pitstop)
 }
 
@@ -86,15 +84,15 @@ fn a_prompt_into_a_cold_cache_waits_for_its_person_with_both_prices() {
 
     let calls = launch.api().main_calls().len();
     pitstop.prompt("what is left?");
-    pitstop.terminal.wait_for_text("Enter sends it", SOON);
+    pitstop.wait_for_text("Enter sends it", SOON);
     assert_eq!(launch.api().main_calls().len(), calls);
     // Esc: it is in the box again, and not in the conversation.
     pitstop.keys([key::ESC]);
-    pitstop.terminal.wait_for_text("❯\u{a0}what is left?", SOON);
+    pitstop.wait_for_text("❯\u{a0}what is left?", SOON);
     let is_gone = |text: &str| !text.contains("Enter sends it");
     pitstop.terminal.wait_for(is_gone, SOON);
     pitstop.keys([key::ENTER]);
-    pitstop.terminal.wait_for_text("Enter sends it", SOON);
+    pitstop.wait_for_text("Enter sends it", SOON);
     assert_eq!(launch.api().main_calls().len(), calls);
     pitstop.keys([key::ENTER]);
     let sent = || launch.api().main_calls().len() == calls + 1;
@@ -113,15 +111,15 @@ fn instead_of_the_cold_cache_the_conversation_is_replaced_in_place_and_the_promp
     let (launch, pitstop) = resumed_after_hours();
     let calls = launch.api().main_calls().len();
     pitstop.prompt("what is left?");
-    pitstop.terminal.wait_for_text("Enter sends it", SOON);
+    pitstop.wait_for_text("Enter sends it", SOON);
     pitstop.review();
     pitstop.keys(["w"]);
-    pitstop.terminal.wait_for_text("in place", SOON);
+    pitstop.wait_for_text("in place", SOON);
     pitstop.keys([key::ENTER]);
     let status = pitstop.wait_for_iteration(2, SOON);
     assert_eq!(status["reboot"]["way"], Value::Null);
     pitstop.wait_for_state("idle", SOON);
-    pitstop.terminal.wait_for_text("❯\u{a0}what is left?", SOON);
+    pitstop.wait_for_text("❯\u{a0}what is left?", SOON);
     let asked = launch.api().wait_for_calls(calls + 1, SOON);
     let asked = &asked[calls..];
     assert_eq!(asked.len(), 1, "the handoff alone is sent");

@@ -340,7 +340,7 @@ fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
         .env("PITSTOP_DEMO_REPLY", "Understood.")
         .start_idle();
     supervisor.prompt("begin");
-    supervisor.terminal.wait_for_text("Understood.", SOON);
+    supervisor.wait_for_text("Understood.", SOON);
     supervisor.wait_for_state("idle", SOON);
     let run = supervisor.status()["run_id"].as_str().unwrap().to_owned();
     for tag in ["first", "second"] {

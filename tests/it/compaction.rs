@@ -120,7 +120,7 @@ fn each_compaction_of_the_real_client_is_counted_once() {
     turn(&supervisor, "the third");
     wait_for_compactions(&supervisor, 1);
     supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1, SOON);
-    supervisor.terminal.wait_for_text("1 compaction", SOON);
+    supervisor.wait_for_text("1 compaction", SOON);
     turn(&supervisor, "the fourth");
     assert_eq!(
         compactions(&supervisor.history()),
@@ -132,7 +132,7 @@ fn each_compaction_of_the_real_client_is_counted_once() {
     wait_for_compactions(&supervisor, 2);
     let table = String::from_utf8(supervisor.run(&["history"]).stdout).unwrap();
     assert!(table.contains("(compacted 2 times)"), "{table}");
-    supervisor.terminal.wait_for_text("2 compactions", SOON);
+    supervisor.wait_for_text("2 compactions", SOON);
 
     assert_eq!(supervisor.ctl("stop").0, 0);
     supervisor.wait_for_exit(SOON);
@@ -195,9 +195,7 @@ fn compaction_of_the_real_client_is_held_back_with_a_review() {
         "what was held back did not happen"
     );
     supervisor.keys([key::F5]);
-    supervisor
-        .terminal
-        .wait_for_text("review the handoff", SOON);
+    supervisor.wait_for_text("review the handoff", SOON);
     supervisor.keys([key::ESC]);
     supervisor.wait_for_phase("idle", SOON);
 }

@@ -294,7 +294,7 @@ fn a_status_line_that_falls_silent_gives_way_to_the_transcript() {
     append(&transcript(&supervisor), format!("{record}\n").as_bytes());
     let status = wait_for_figure(&supervisor, "transcript", 130_000);
     assert_eq!(status["context"]["level"], "critical");
-    supervisor.terminal.wait_for_text("transcript", SOON);
+    supervisor.wait_for_text("transcript", SOON);
 }
 
 /// A hook as the agent's own would be, but told nothing about us: it finds us by the directory.

@@ -432,8 +432,8 @@ fn a_line_is_found_in_the_scrollback_and_copied_while_output_goes_on() {
     let launch = script("seq -f 'row %g' 1 2000; while :; do echo tick; sleep 0.05; done");
     let supervisor = launch.start_showing("tick");
     supervisor.keys([key::F9, "?row 12[0-9]7$", key::ENTER]);
-    supervisor.terminal.wait_for_text("row 1297", SOON);
-    supervisor.terminal.wait_for_text("new output below", SOON);
+    supervisor.wait_for_text("row 1297", SOON);
+    supervisor.wait_for_text("new output below", SOON);
     supervisor.keys(["V", "y"]);
     // `row 1297`.
     supervisor.wait_until(
@@ -441,9 +441,7 @@ fn a_line_is_found_in_the_scrollback_and_copied_while_output_goes_on() {
         || given(&supervisor, "cm93IDEyOTc="),
         SOON,
     );
-    supervisor
-        .terminal
-        .wait_for_text("copied 8 characters", SOON);
+    supervisor.wait_for_text("copied 8 characters", SOON);
     supervisor
         .terminal
         .wait_for(|screen| !screen.contains("row 1297"), SOON);
@@ -495,20 +493,18 @@ fn the_transcript_of_the_real_client_is_read_where_it_has_the_whole_screen() {
     let supervisor = launch.start_idle();
     for prompt in ["list the points", "and now?"] {
         supervisor.prompt(prompt);
-        supervisor.terminal.wait_for_text(prompt, SOON);
+        supervisor.wait_for_text(prompt, SOON);
         supervisor.wait_for_state("idle", SOON);
     }
-    supervisor.terminal.wait_for_text("Done", SOON);
+    supervisor.wait_for_text("Done", SOON);
     // The client has scrolled it away for good.
     supervisor.keys([key::F9]);
-    supervisor
-        .terminal
-        .wait_for_text("transcript · iteration 1", SOON);
+    supervisor.wait_for_text("transcript · iteration 1", SOON);
     supervisor.keys(["g"]);
-    supervisor.terminal.wait_for_text("list the points", SOON);
-    supervisor.terminal.wait_for_text("• point 1", SOON);
+    supervisor.wait_for_text("list the points", SOON);
+    supervisor.wait_for_text("• point 1", SOON);
     supervisor.keys(["/point 4[0-9]", "\r", "Y"]);
-    supervisor.terminal.wait_for_text("copied", SOON);
+    supervisor.wait_for_text("copied", SOON);
     supervisor.wait_for_request("\x1b]52;", 1);
     supervisor.keys(["q"]);
     supervisor

@@ -88,9 +88,7 @@ fn the_model_of_costs_agrees_with_what_sessions_of_the_real_client_are_billed() 
         pays.is_some_and(|calls| (5..60).contains(&calls)),
         "{pays:?}"
     );
-    supervisor
-        .terminal
-        .wait_for_text("a reboot now pays for itself in about", SOON);
+    supervisor.wait_for_text("a reboot now pays for itself in about", SOON);
 
     let before = launch.api().main_calls().len();
     works(&supervisor, 5);

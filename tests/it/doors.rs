@@ -147,9 +147,7 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(output.stdout, b"it is typed into the agent's prompt\n");
     events.wait_for("hook", |hook| hook["event"] == "UserPromptSubmit", SOON);
-    supervisor
-        .terminal
-        .wait_for_text("hello from a script", SOON);
+    supervisor.wait_for_text("hello from a script", SOON);
     let output = supervisor.run(&["ctl", "say", "too early"]);
     let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{reported}");
@@ -162,7 +160,7 @@ fn a_text_is_said_by_command_and_refused_while_a_turn_runs() {
     supervisor.wait_for_state("idle", SOON);
     let output = supervisor.run_with_input(&["ctl", "say", "-"], b"from a pipe");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    supervisor.terminal.wait_for_text("from a pipe", SOON);
+    supervisor.wait_for_text("from a pipe", SOON);
     for wrong in [
         &["ctl", "say"][..],
         &["ctl", "save", "me"],
@@ -197,7 +195,7 @@ fn behind_the_warn_line_a_commit_asks_with_its_reason() {
     let status = supervisor.wait_for_phase("review", SOON);
     assert_eq!(status["reboot"]["reason"], "breakpoint");
     let reason = "Good moment to reboot: commit 0123456 parser: read dates";
-    supervisor.terminal.wait_for_text(reason, SOON);
+    supervisor.wait_for_text(reason, SOON);
 }
 
 #[test]
@@ -239,11 +237,9 @@ fn the_handoff_of_every_session_of_the_store_is_served() {
     assert_eq!(received["text"], given["text"]);
     // And so does the history: behind this run's iteration stand those of the run before, newest first.
     supervisor.keys([key::F6, "\x1b[B", "\r"]);
-    supervisor
-        .terminal
-        .wait_for_text("Handoff it was given", SOON);
+    supervisor.wait_for_text("Handoff it was given", SOON);
     supervisor.keys(["\x1b[B"]);
-    supervisor.terminal.wait_for_text("Handoff it gave", SOON);
+    supervisor.wait_for_text("Handoff it gave", SOON);
     let (status, none) = of("0b1c2d3e-0000-4000-8000-000000000000");
     assert_eq!(status, 404, "{none}");
     assert_eq!(of("yesterday").0, 404);

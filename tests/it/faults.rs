@@ -82,9 +82,7 @@ impl Trial {
     fn answers(&self) {
         let began = Instant::now();
         self.supervisor.keys([key::F1]);
-        self.supervisor
-            .terminal
-            .wait_for_text("In the review", ANSWER);
+        self.supervisor.wait_for_text("In the review", ANSWER);
         self.supervisor.keys([key::ESC]);
         self.supervisor
             .terminal
@@ -136,9 +134,7 @@ impl Trial {
         let agent = self.supervisor.agent_pid();
         self.supervisor.review();
         self.supervisor.keys([key::ENTER]);
-        self.supervisor
-            .terminal
-            .wait_for_text("the reboot is refused", SOON);
+        self.supervisor.wait_for_text("the reboot is refused", SOON);
         let after = self.supervisor.wait_for_phase("idle", SOON);
         assert_eq!(session_of(&after), session_of(&before));
         assert_eq!(self.supervisor.agent_pid(), agent);

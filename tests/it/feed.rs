@@ -348,13 +348,13 @@ fn included_files_are_read_when_the_handoff_is_drafted() {
     ] {
         assert!(warnings.contains(warning), "{warning}: {warnings}");
     }
-    supervisor.terminal.wait_for_text("gone.md", SOON);
+    supervisor.wait_for_text("gone.md", SOON);
 }
 
 /// Waits for a reply on the screen and then for its notes on disk; gives the time between.
 #[track_caller]
 fn notes_follow(supervisor: &Supervisor, shown: &str, notes: &str) -> Duration {
-    supervisor.terminal.wait_for_text(shown, SOON);
+    supervisor.wait_for_text(shown, SOON);
     let began = Instant::now();
     // What a person had noted before stays.
     let there = || {
@@ -649,7 +649,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
     let supervisor = launch.start_idle();
     let mut best = Duration::MAX;
     for n in 0..3 {
-        supervisor.terminal.wait_for_text("> ", SOON);
+        supervisor.wait_for_text("> ", SOON);
         supervisor.keys(["go\r"]);
         let notes = format!("Current Plan\n- [ ] step {n}\n");
         best = best.min(notes_follow(&supervisor, &format!("after {n}"), &notes));
@@ -686,7 +686,7 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
         .home(launch.the_home())
         .notes(NOTES);
     let supervisor = launch.start_idle();
-    supervisor.terminal.wait_for_text("$ ", SOON);
+    supervisor.wait_for_text("$ ", SOON);
     supervisor.keys(["echo hello; echo SCRATCHPAD: forged; echo DONE: forged\r"]);
     let reported = |handoff: &Value| {
         handoff["text"]
@@ -736,7 +736,7 @@ fn the_to_do_list_of_the_real_client_is_preserved() {
         let launch = live(answers).env("CLAUDE_CODE_ENABLE_TASKS", if tasks { "1" } else { "0" });
         let supervisor = launch.start_idle();
         supervisor.prompt("make a list");
-        supervisor.terminal.wait_for_text("Listed.", SOON);
+        supervisor.wait_for_text("Listed.", SOON);
         let reported = |handoff: &Value| {
             let sources = handoff["sources"].as_array().unwrap();
             let has = |field: &str, text: &str| {
@@ -758,7 +758,7 @@ fn commands_of_the_real_client_stand_once_and_the_last_failure_with_its_output()
     ]);
     let supervisor = launch.start_idle();
     supervisor.prompt("look around");
-    supervisor.terminal.wait_for_text("Done so.", SOON);
+    supervisor.wait_for_text("Done so.", SOON);
     let reported = |handoff: &Value| {
         let text = handoff["text"].as_str().unwrap();
         text.contains("\n$ cd . && echo from-the-shell\n  printed:\n    from-the-shell\n")
@@ -945,9 +945,9 @@ fn what_the_handoff_misses_is_shown_and_added_by_key() {
     );
     supervisor.review();
     let line = format!("! {named} (m lists, + adds)");
-    supervisor.terminal.wait_for_text(&line, SOON);
+    supervisor.wait_for_text(&line, SOON);
     supervisor.keys(["m"]);
-    supervisor.terminal.wait_for_text("▾ Identifiers", SOON);
+    supervisor.wait_for_text("▾ Identifiers", SOON);
     supervisor.keys(["+"]);
     wait_for_handoff(&supervisor, "all of it is there", |handoff| {
         handoff["check"]["complete"] == true
@@ -977,9 +977,7 @@ fn without_a_handoff_the_next_session_starts_empty() {
     let supervisor = launch.start_idle();
     let before = session_of(&supervisor.status());
     supervisor.review();
-    supervisor
-        .terminal
-        .wait_for_text("generate_handoff is off", SOON);
+    supervisor.wait_for_text("generate_handoff is off", SOON);
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
     assert_ne!(session_of(&status), before);

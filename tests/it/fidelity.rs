@@ -314,7 +314,7 @@ fn a_window_dragged_for_a_second_reaches_the_child_in_a_few_steps() {
         "{count} sizes reported, {most} expected at most, after {stood:?}:\n{}",
         reported()
     );
-    supervisor.terminal.wait_for_text("27 92", SOON);
+    supervisor.wait_for_text("27 92", SOON);
 }
 
 /// The reader of 64 KB a second: 4 KB, which is what a terminal holds, each time.
@@ -369,7 +369,7 @@ fn a_paste_that_a_child_never_reads_is_cancelled_by_a_key() {
     let before = memory(&supervisor, "VmHWM:");
     let text = "a line of a very long paste\n".repeat((4 << 20) / 28);
     supervisor.keys(["\x1b[200~", &text, "\x1b[201~", "\x03"]);
-    let screen = supervisor.terminal.wait_for_text("were dropped", SOON);
+    let screen = supervisor.wait_for_text("were dropped", SOON);
     let line = screen.lines().find(|line| line.contains("were dropped"));
     eprintln!("{}", line.unwrap_or_default().trim());
     let grown = memory(&supervisor, "VmHWM:") - before;
@@ -377,7 +377,7 @@ fn a_paste_that_a_child_never_reads_is_cancelled_by_a_key() {
     assert!(grown < 8 * 1024, "{grown} KiB more");
     // There is room again for all of it.
     supervisor.keys(["\x1b[200~", &text, "\x1b[201~", key::F1]);
-    let screen = supervisor.terminal.wait_for_text("In the review", SOON);
+    let screen = supervisor.wait_for_text("In the review", SOON);
     assert!(!screen.contains("does not read"), "{screen}");
 }
 
@@ -477,7 +477,7 @@ fn prints(supervisor: &Supervisor, number: usize, modes: &str) {
     let aside = path.with_extension("tmp");
     fs::write(&aside, format!("{modes}\r\n{mark}")).expect("a file");
     fs::rename(aside, path).expect("a file");
-    supervisor.terminal.wait_for_text(&mark, SOON);
+    supervisor.wait_for_text(&mark, SOON);
 }
 
 #[test]
@@ -533,15 +533,15 @@ fn a_child_inside_tmux_has_all_colours_and_a_host_of_sixteen_gets_no_more() {
     };
     let supervisor = inside("tmux-256color", "truecolor");
     let wanted = "[xterm-256color truecolor none none none]";
-    supervisor.terminal.wait_for_text(wanted, SOON);
-    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.wait_for_text(wanted, SOON);
+    supervisor.wait_for_text("READY", SOON);
     let output = supervisor.terminal.output();
     let finds = |output: &[u8], what: &str| memchr::memmem::find(output, what.as_bytes()).is_some();
     assert!(finds(&output, "38;2;10;200;30"));
 
     let supervisor = inside("xterm-16color", "");
-    supervisor.terminal.wait_for_text(wanted, SOON);
-    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.wait_for_text(wanted, SOON);
+    supervisor.wait_for_text("READY", SOON);
     let output = supervisor.terminal.output();
     for more in ["38;2;", "48;2;", "38;5;", "48;5;"] {
         assert!(!finds(&output, more), "{more}");

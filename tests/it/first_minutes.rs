@@ -120,7 +120,7 @@ fn the_readme_s_first_five_minutes_work_as_written() {
         }
         demo.keys(keys.iter().copied());
         match then {
-            Then::Shows(text) => drop(demo.terminal.wait_for_text(text, FILLED)),
+            Then::Shows(text) => drop(demo.wait_for_text(text, FILLED)),
             Then::Hides(text) => drop(
                 demo.terminal
                     .wait_for(|screen| !screen.contains(text), SOON),

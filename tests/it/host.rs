@@ -550,9 +550,7 @@ fn a_project_that_cannot_be_written_has_its_notes_elsewhere() {
     // No one may make directories there, root neither.
     let launch = demo();
     let supervisor = launch.in_directory(Path::new("/sys/kernel")).start();
-    supervisor
-        .terminal
-        .wait_for_text("notes and runs are kept in", SOON);
+    supervisor.wait_for_text("notes and runs are kept in", SOON);
     supervisor.wait_for_state("idle", SOON);
     supervisor.review();
     supervisor.keys([key::ENTER]);
@@ -568,7 +566,7 @@ fn a_database_that_takes_connections_and_says_nothing_holds_up_no_start() {
     let url = format!("store.url=\"postgres://user@127.0.0.1:{port}/pitstop\"");
     let supervisor = demo().set(&url).start();
     // It is looked for again meanwhile, and said to be away for as long as it is.
-    supervisor.terminal.wait_for_text("database away", SOON);
+    supervisor.wait_for_text("database away", SOON);
     let status = supervisor.wait_for_state("idle", SOON);
     assert!(status["store_error"].is_string(), "{status:#}");
     let status = supervisor.wait_for_status(|status| status["store_kept"] == true, SOON);
@@ -595,7 +593,7 @@ fn a_store_that_cannot_be_opened_is_reported_once_and_the_session_goes_on() {
     fs::create_dir_all(&database).expect("a directory in its place");
     let supervisor = launch.start();
     // The footer keeps saying it: a notice may be covered by the next one.
-    supervisor.terminal.wait_for_text("database away", SOON);
+    supervisor.wait_for_text("database away", SOON);
     supervisor.wait_for_state("idle", SOON);
     supervisor.review();
     supervisor.keys([key::ENTER]);
@@ -613,9 +611,7 @@ fn a_corrupt_database_is_set_aside_and_that_is_said() {
     fs::create_dir_all(database.parent().expect("a directory")).expect("made");
     fs::write(&database, [0x5a; 8192]).expect("written");
     let supervisor = launch.start();
-    supervisor
-        .terminal
-        .wait_for_text("the database was corrupt", SOON);
+    supervisor.wait_for_text("the database was corrupt", SOON);
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -636,11 +632,11 @@ fn a_key_continues_an_agent_that_is_stopped() {
     let stopped = supervisor.wait_for_state("unknown", SOON);
     let reason = stopped["agent"]["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("any key"), "{stopped:#}");
-    supervisor.terminal.wait_for_text("suspended", SOON);
+    supervisor.wait_for_text("suspended", SOON);
     supervisor.keys(["x"]);
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("still there?");
-    supervisor.terminal.wait_for_text("Noted.", SOON);
+    supervisor.wait_for_text("Noted.", SOON);
     assert!(!supervisor.screen().contains("xstill"));
 
     // Another process may continue it, too.
@@ -683,14 +679,14 @@ fn the_real_client_s_way_to_go_on_is_printed_only_after_something_was_said() {
 fn a_key_continues_the_real_client_after_it_has_suspended_itself() {
     let supervisor = Launch::live().start_idle();
     supervisor.terminal.send("half a th");
-    supervisor.terminal.wait_for_text("half a th", SOON);
+    supervisor.wait_for_text("half a th", SOON);
     supervisor.terminal.send("\x1a");
     supervisor.wait_for_state("unknown", SOON);
-    supervisor.terminal.wait_for_text("any key", SOON);
+    supervisor.wait_for_text("any key", SOON);
     supervisor.terminal.send("z");
     supervisor.wait_for_state("idle", SOON);
     supervisor.terminal.send("ought");
-    supervisor.terminal.wait_for_text("half a thought", SOON);
+    supervisor.wait_for_text("half a thought", SOON);
 }
 
 #[test]
@@ -744,10 +740,10 @@ fn a_suspended_supervisor_gives_the_terminal_back_and_takes_it_again() {
     supervisor.wait_until("all modes are off", all_off, SOON);
     assert!(supervisor.terminal.has_its_settings_back());
     supervisor.terminal.signal(Signal::CONT);
-    supervisor.terminal.wait_for_text("F10 quit", SOON);
+    supervisor.wait_for_text("F10 quit", SOON);
     assert!(!supervisor.terminal.has_its_settings_back(), "raw again");
     supervisor.prompt("awake?");
-    supervisor.terminal.wait_for_text("Noted.", SOON);
+    supervisor.wait_for_text("Noted.", SOON);
 }
 
 /// The shims of tool managers are links to one program that goes by the name it is called by.
@@ -818,14 +814,14 @@ fn no_size_of_the_terminal_is_a_panic() {
         );
         supervisor.keys([key::ESC]);
     }
-    supervisor.terminal.wait_for_text("idle", SOON);
+    supervisor.wait_for_text("idle", SOON);
 }
 
 #[test]
 fn a_terminal_that_answers_nothing_is_served_all_the_same() {
     let supervisor = demo().mute().start_idle();
     supervisor.prompt("hello");
-    supervisor.terminal.wait_for_text("Noted.", SOON);
+    supervisor.wait_for_text("Noted.", SOON);
     supervisor.wait_for_state("idle", SOON);
     supervisor.quit();
     check_clean(&supervisor, 0);
@@ -840,13 +836,11 @@ fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
     assert_eq!(supervisor.status()["mode"], "ask");
     fs::write(&file, "[reboot]\nmode = \"manual\"\n[guard]\nwarn = 60\n").expect("written");
     supervisor.wait_for_status(|status| status["mode"] == "manual", SOON);
-    supervisor.terminal.wait_for_text("warn 108k", SOON);
+    supervisor.wait_for_text("warn 108k", SOON);
     fs::write(&file, "[reboot]\nmode = \"whatever\"\n").expect("written");
-    supervisor
-        .terminal
-        .wait_for_text("the configuration is not taken", SOON);
+    supervisor.wait_for_text("the configuration is not taken", SOON);
     assert_eq!(supervisor.status()["mode"], "manual");
-    supervisor.terminal.wait_for_text("warn 108k", SOON);
+    supervisor.wait_for_text("warn 108k", SOON);
 }
 
 /// All files below a directory, with their contents as far as they are small.
@@ -884,7 +878,7 @@ fn what_we_write_is_ours_alone_and_the_tokens_are_nowhere_else() {
     }
     assert_eq!(tokens.len(), 2);
     supervisor.prompt("look around");
-    supervisor.terminal.wait_for_text("Noted.", SOON);
+    supervisor.wait_for_text("Noted.", SOON);
     supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
@@ -966,7 +960,7 @@ fn live_no_file_of_the_users_is_written_but_by_the_client() {
     let pid = supervisor.pid();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("look around");
-    supervisor.terminal.wait_for_text("Seen it.", SOON);
+    supervisor.wait_for_text("Seen it.", SOON);
     supervisor.wait_for_state("idle", SOON);
     supervisor.quit();
     check_clean(&supervisor, 0);
@@ -1029,9 +1023,7 @@ fn with_too_few_files_to_open_it_says_what_to_do() {
         supervisor.check_nothing();
         let exit = supervisor.wait_for_exit(SOON);
         assert_eq!((exit.code, exit.signal), (1, None), "{limit}");
-        supervisor
-            .terminal
-            .wait_for_text("raise the limit, for example by `ulimit -n 1024`", SOON);
+        supervisor.wait_for_text("raise the limit, for example by `ulimit -n 1024`", SOON);
     }
 }
 
@@ -1065,9 +1057,7 @@ fn a_clock_before_1970_is_an_error() {
     supervisor.check_nothing();
     let exit = supervisor.wait_for_exit(SOON);
     assert_eq!((exit.code, exit.signal), (1, None));
-    supervisor
-        .terminal
-        .wait_for_text("the system's clock is set before 1970", SOON);
+    supervisor.wait_for_text("the system's clock is set before 1970", SOON);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn notifications_progress_title_and_clipboard_reach_the_host() {
     reaches(&supervisor, "\x1b]9;4;1;42\x1b\\");
     reaches(&supervisor, "\x1b]2;project · my title\x1b\\");
     reaches(&supervisor, "\x1b]52;c;aGVsbG8=\x1b\\");
-    let screen = supervisor.terminal.wait_for_text("42 %", SOON);
+    let screen = supervisor.wait_for_text("42 %", SOON);
     assert!(
         screen.contains("the agent says: Build: all green"),
         "{screen}"
@@ -120,7 +120,7 @@ fn the_child_finds_the_name_of_our_terminal() {
     fs::write(launch.project().join("child.sh"), script).expect("a script");
     let supervisor = launch.start();
     let wanted = "xterm-256color truecolor pitstop";
-    supervisor.terminal.wait_for_text(wanted, SOON);
+    supervisor.wait_for_text(wanted, SOON);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn the_client_turns_on_frames_and_the_keyboard_protocol() {
     let run = runs.flatten().next().expect("a run").path();
     // The recording is what it has sent; it is on disk once it is played.
     supervisor.keys([crate::kit::supervisor::key::F6, "p"]);
-    supervisor.terminal.wait_for_text("Recording of", SOON);
+    supervisor.wait_for_text("Recording of", SOON);
     let sent = fs::read_to_string(run.join("iteration-1/pane.cast")).expect("a recording");
     // Newer clients want more of the protocol.
     let keyboard = if is_at_least(330) {

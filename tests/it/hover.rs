@@ -81,7 +81,7 @@ fn what_is_typed_in_the_footer_and_what_lies_over_the_pane_go_first() {
 #[track_caller]
 fn point(supervisor: &Supervisor, words: &str) {
     // An overlay that was closed goes with the next frame.
-    let screen = supervisor.terminal.wait_for_text(words, SOON);
+    let screen = supervisor.wait_for_text(words, SOON);
     let row = screen
         .lines()
         .position(|line| line.contains(words))
@@ -125,11 +125,11 @@ fn a_link_is_shown_while_the_pointer_stands_on_it_and_the_child_gets_no_move() {
         ),
     )
     .start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.wait_for_text("READY", SOON);
     // There is nothing to point at.
     supervisor.wait_for_request(ON, 0);
     supervisor.keys(["a"]);
-    supervisor.terminal.wait_for_text("LINKS", SOON);
+    supervisor.wait_for_text("LINKS", SOON);
     supervisor.wait_for_request(ON, 1);
     point(&supervisor, "bank.example");
     is_shown(&supervisor, "→ https://first.example/x");
@@ -153,7 +153,7 @@ fn a_link_is_shown_while_the_pointer_stands_on_it_and_the_child_gets_no_move() {
     is_shown(&supervisor, "→ https://first.example/x");
     // The text goes away under it: this is no key to us.
     supervisor.keys(["\x1b[<0;2;3M", "\x1b[<0;2;3m"]);
-    supervisor.terminal.wait_for_text("GONE", SOON);
+    supervisor.wait_for_text("GONE", SOON);
     is_shown_no_more(&supervisor);
     supervisor.wait_for_request(OFF, 2);
     supervisor.keys(["\x1b[<35;5;5M", "\x1b[<0;7;7M", "END"]);
@@ -171,7 +171,7 @@ fn a_child_that_asks_for_moves_gets_them_byte_by_byte_and_only_in_its_pane() {
         r"printf '\033[?1003h\033[?1006hREADY'; exec cat >typed",
     )
     .start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.wait_for_text("READY", SOON);
     supervisor.wait_for_request(ON, 1);
     // The footer is ours; copy mode and help keep the mouse.
     supervisor.keys(["\x1b[<35;3;4M", "\x1b[<35;3;30M", key::F1]);

@@ -54,7 +54,7 @@ fn is_absent(supervisor: &Supervisor, why: &str) {
     assert!(text.lines().any(|line| named(&line)), "{reason}: {text}");
     let start: String = reason.chars().take(20).collect();
     let panel = format!("no bridge: {start}");
-    supervisor.terminal.wait_for_text(&panel, SOON);
+    supervisor.wait_for_text(&panel, SOON);
 }
 
 /// Everything of before: a turn, its figure, and a reboot into a fresh session that is proven.
@@ -79,7 +79,7 @@ fn works_as_before(supervisor: &Supervisor) {
     );
     assert_ne!(session_of(&status), before);
     let card = "handoff confirmed";
-    supervisor.terminal.wait_for_text(card, SOON);
+    supervisor.wait_for_text(card, SOON);
     assert_eq!(supervisor.history()["iterations"][1]["way"], "fresh");
 }
 
@@ -151,9 +151,7 @@ fn where_the_mod_that_answers_fails_no_conversation_is_replaced() {
         assert_eq!(supervisor.ctl("approve").0, 0);
         let status = supervisor.wait_for_phase("idle", SOON);
         assert_eq!(status["iteration"], 1, "{status:#}");
-        supervisor
-            .terminal
-            .wait_for_text("nothing was changed", SOON);
+        supervisor.wait_for_text("nothing was changed", SOON);
         supervisor.wait_until(
             why,
             || supervisor.screen().replace('\n', "").contains(why),

@@ -66,9 +66,7 @@ fn what_was_reviewed_takes_the_place_of_the_real_client_s_summary() {
     supervisor.wait_until("the banner", holds, SOON);
     assert_eq!(launch.api().main_calls().len(), 1, "the client waits");
     supervisor.keys([key::F5]);
-    supervisor
-        .terminal
-        .wait_for_text("Esc lets Claude compact", SOON);
+    supervisor.wait_for_text("Esc lets Claude compact", SOON);
     supervisor.keys([key::ENTER]);
     let calls = launch.api().wait_for_calls(2, SOON);
     goes_on_from_the_handoff(&calls[1]);
@@ -81,7 +79,7 @@ fn what_was_reviewed_takes_the_place_of_the_real_client_s_summary() {
     assert_eq!(supervisor.ctl("undo").0, 0);
     let undone = |now: &Value| now["iteration"] == 3 && now["session_id"] != status["session_id"];
     supervisor.wait_for_status(undone, SOON);
-    supervisor.terminal.wait_for_text("the old answer", SOON);
+    supervisor.wait_for_text("the old answer", SOON);
 }
 
 #[test]

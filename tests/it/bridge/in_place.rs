@@ -126,7 +126,7 @@ fn the_real_client_s_conversation_is_replaced_and_an_undo_brings_it_back() {
     supervisor.wait_for_iteration(3, SOON);
     let status = wait_for_draft(&supervisor);
     assert_ne!(status["session_id"], before["session_id"]);
-    supervisor.terminal.wait_for_text("the old answer", SOON);
+    supervisor.wait_for_text("the old answer", SOON);
     supervisor.keys([key::CTRL_U, "\x7f", key::CTRL_U, "\x7f", key::CTRL_U]);
     wait_for(&supervisor, |bridge| bridge["draft_characters"] == 0);
     supervisor.prompt("and now");

@@ -69,7 +69,7 @@ fn that_stops_itself_is_continued_by_a_key() {
     let supervisor = shell("echo BEFORE; kill -STOP $$; echo BEHIND; exec cat").start();
     supervisor.wait_for_state("unknown", SOON);
     supervisor.keys(["x"]);
-    supervisor.terminal.wait_for_text("BEHIND", SOON);
+    supervisor.wait_for_text("BEHIND", SOON);
     leaves(&supervisor);
 }
 
@@ -77,9 +77,9 @@ fn that_stops_itself_is_continued_by_a_key() {
 #[ignore = "a fault of `cargo run --example faults`"]
 fn that_exits_at_once_leaves_its_last_words() {
     let supervisor = shell("echo LAST WORDS; exit 7").start();
-    supervisor.terminal.wait_for_text("LAST WORDS", SOON);
+    supervisor.wait_for_text("LAST WORDS", SOON);
     supervisor.wait_for_state("exited", SOON);
-    supervisor.terminal.wait_for_text("7", SOON);
+    supervisor.wait_for_text("7", SOON);
     leaves(&supervisor);
 }
 
@@ -87,9 +87,9 @@ fn that_exits_at_once_leaves_its_last_words() {
 #[ignore = "a fault of `cargo run --example faults`"]
 fn that_closes_its_terminal_is_ended_all_the_same() {
     let supervisor = shell("echo BEFORE; exec <&- >&- 2>&-; exec sleep 1000").start();
-    supervisor.terminal.wait_for_text("BEFORE", SOON);
+    supervisor.wait_for_text("BEFORE", SOON);
     supervisor.keys([key::F1]);
-    supervisor.terminal.wait_for_text("In the review", SOON);
+    supervisor.wait_for_text("In the review", SOON);
     supervisor.keys([key::ESC]);
     leaves(&supervisor);
 }
@@ -121,10 +121,10 @@ fn that_leaves_a_process_on_its_terminal_is_rebooted() {
 fn that_dies_in_a_synchronized_frame_leaves_what_it_has_drawn() {
     let supervisor =
         shell("printf '\\033[?1003h\\033[?2004h\\033[?2026hHALF A FRAME'; kill -KILL $$").start();
-    supervisor.terminal.wait_for_text("HALF A FRAME", SOON);
+    supervisor.wait_for_text("HALF A FRAME", SOON);
     supervisor.wait_for_state("exited", SOON);
     supervisor.keys([key::F1]);
-    supervisor.terminal.wait_for_text("In the review", SOON);
+    supervisor.wait_for_text("In the review", SOON);
     supervisor.keys([key::ESC]);
     leaves(&supervisor);
 }

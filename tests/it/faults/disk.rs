@@ -25,7 +25,7 @@ fn the_project_s_disk_is_full() {
     let trial = Trial::begin(&launch);
     disk.fill();
     trial.supervisor.keys([key::F3, "e", "more ", key::ESC]);
-    trial.supervisor.terminal.wait_for_text("not saved", SOON);
+    trial.supervisor.wait_for_text("not saved", SOON);
     trial.supervisor.keys([key::ESC]);
     trial.answers();
     trial.is_refused_a_reboot();
@@ -73,7 +73,7 @@ fn read_only(directory: &str) {
     let twice = |screen: &str| screen.matches("are you there").count() >= 2;
     supervisor.terminal.wait_for(twice, SOON);
     supervisor.keys([key::F1]);
-    supervisor.terminal.wait_for_text("In the review", SOON);
+    supervisor.wait_for_text("In the review", SOON);
     supervisor.keys([key::ESC, key::F10]);
     let exit = supervisor.wait_for_exit(SOON);
     assert_eq!(

@@ -108,7 +108,7 @@ fn config(harm: impl Fn(&Path)) {
     let file = file(&launch);
     fs::write(&file, "[guard]\nwarn = 60\n").expect("written");
     let trial = Trial::begin(&launch);
-    trial.supervisor.terminal.wait_for_text("warn 108k", SOON);
+    trial.supervisor.wait_for_text("warn 108k", SOON);
     let aside = file.with_file_name("aside");
     harm(&aside);
     // In one step: without a file, and with the beginning of a long one, the defaults would be in force.
@@ -117,9 +117,8 @@ fn config(harm: impl Fn(&Path)) {
     remove(&aside);
     trial
         .supervisor
-        .terminal
         .wait_for_text("the configuration is not taken", SOON);
-    trial.supervisor.terminal.wait_for_text("warn 108k", SOON);
+    trial.supervisor.wait_for_text("warn 108k", SOON);
     trial.goes_on();
     let mut again = launch.start();
     again.check_nothing();

@@ -98,7 +98,7 @@ fn before_a_reboot_in_place(launch: &Launch) -> Supervisor {
     assert!(output.status.success(), "{output:?}");
     supervisor.wait_for_phase("review", SOON);
     supervisor.keys([key::F5]);
-    supervisor.terminal.wait_for_text("approve", SOON);
+    supervisor.wait_for_text("approve", SOON);
     supervisor
 }
 
@@ -188,7 +188,7 @@ fn kill_in_place(launch: &Launch, moment: Duration, of_agent: bool) -> Kill {
     assert!(!open || session == old, "the session goes on: {log}");
     assert!(transcripts(launch).iter().any(|text| text.contains(TALK)));
     if matches!(step, Some(Step::Delivering | Step::Verifying)) || (of_agent && goes_on) {
-        supervisor.terminal.wait_for_text(DRAFT, SOON);
+        supervisor.wait_for_text(DRAFT, SOON);
     }
     Kill {
         step,

@@ -39,7 +39,7 @@ impl Place {
             Self::Scratchpad => &[key::F3, "e"],
         };
         supervisor.keys(keys.iter().copied());
-        supervisor.terminal.wait_for_text("Esc", SOON);
+        supervisor.wait_for_text("Esc", SOON);
     }
 
     /// Returns the text that was written there, as the supervisor has it now.
@@ -59,7 +59,7 @@ fn kill_a_writer(launch: &Launch, place: Place, round: usize, moments: &mut Mome
     place.open(&supervisor);
     let text = format!("mine {round} of {place:?} é");
     supervisor.keys([text.as_str()]);
-    supervisor.terminal.wait_for_text(&text, SOON);
+    supervisor.wait_for_text(&text, SOON);
     // A second is what the contract allows, and a machine that others use too takes a part of it.
     thread::park_timeout(Duration::from_millis(1_200) + moments.up_to(800));
     let home = launch.the_home();

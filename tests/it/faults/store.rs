@@ -77,10 +77,7 @@ fn locked_at_the_start() {
     let mut words = reported(&mut other);
     assert_eq!(words.next().as_deref(), Some("locked"));
     let trial = Trial::begin(&launch);
-    trial
-        .supervisor
-        .terminal
-        .wait_for_text("database away", SOON);
+    trial.supervisor.wait_for_text("database away", SOON);
     trial.answers();
     drop(other.stdin.take());
     assert!(other.wait().expect("a child").success());
@@ -146,14 +143,11 @@ fn a_server_that_refuses() {
 fn server(port: u16) {
     let url = format!("store.url=\"postgres://user@127.0.0.1:{port}/pitstop\"");
     let trial = Trial::begin(&demo().set(&url));
-    trial
-        .supervisor
-        .terminal
-        .wait_for_text("database away", SOON);
+    trial.supervisor.wait_for_text("database away", SOON);
     trial.answers();
     trial.reboots();
     trial.supervisor.keys([key::F3]);
-    trial.supervisor.terminal.wait_for_text(MINE, SOON);
+    trial.supervisor.wait_for_text(MINE, SOON);
     trial.supervisor.keys([key::ESC]);
     trial.ends();
 }

@@ -479,7 +479,7 @@ impl Launch {
     #[track_caller]
     pub fn start_showing(&self, text: &str) -> Supervisor {
         let supervisor = self.start();
-        supervisor.terminal.wait_for_text(text, SOON);
+        supervisor.wait_for_text(text, SOON);
         supervisor
     }
 }
@@ -598,6 +598,12 @@ impl Supervisor {
             self.screen(),
             self.log()
         );
+    }
+
+    /// Waits until its terminal shows a text; gives the screen.
+    #[track_caller]
+    pub fn wait_for_text(&self, text: &str, limit: Duration) -> String {
+        self.terminal.wait_for_text(text, limit)
     }
 
     /// Waits for the agent's state's word.
