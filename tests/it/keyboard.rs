@@ -88,7 +88,7 @@ fn chords_are_the_same_in_each_keyboard_layout() {
     gives(&supervisor, &typed, &"\x1b[27;5;99~".repeat(3));
     for prefix in ["\x1b[1081::113;5u", "\x1b[59::113;5u", "\x1b[47::113;5u"] {
         supervisor.keys([prefix, "?"]);
-        supervisor.terminal.wait_for_text("show every key", SOON);
+        supervisor.wait_for_text("show every key", SOON);
         supervisor.keys(["\x1b[27u"]);
         supervisor
             .terminal
@@ -124,10 +124,10 @@ fn the_modes_of_a_program_that_was_killed_are_gone_with_it() {
     gives(&supervisor, &[click, focus], "\x1b[<0;19;19M\x1b[I");
     script(&launch, "", "AGAIN");
     kill_process(supervisor.agent_pid(), Signal::KILL).expect("it runs");
-    supervisor.terminal.wait_for_text("is not running", SOON);
+    supervisor.wait_for_text("is not running", SOON);
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
-    supervisor.terminal.wait_for_text("AGAIN", SOON);
+    supervisor.wait_for_text("AGAIN", SOON);
     gives(
         &supervisor,
         &[

@@ -103,7 +103,7 @@ fn goes_on(pitstop: &Supervisor) {
         SOON,
     );
     pitstop.keys([key::PREFIX, "l"]);
-    pitstop.terminal.wait_for_text("[notify] url", SOON);
+    pitstop.wait_for_text("[notify] url", SOON);
     pitstop.keys(["\u{1b}"]);
 }
 

@@ -294,7 +294,7 @@ fn a_flood_leaves_the_keys_alive_and_the_memory_small() {
         wait_for_bytes(&supervisor, "keys", reached.len() + 1, SOON);
         reached.push(pressed.elapsed());
     }
-    supervisor.terminal.wait_for_text("FLOOD OVER", SOON);
+    supervisor.wait_for_text("FLOOD OVER", SOON);
     let took = began.elapsed();
     let peak = memory(&supervisor, "VmHWM:");
     eprintln!("{FLOOD} MB in {took:?}; peak memory {} MiB", peak / 1024);
@@ -329,10 +329,10 @@ fn a_child_that_never_reads_blocks_nothing_and_the_user_is_warned() {
     let before = memory(&supervisor, "VmHWM:");
     let text = "a line of a very long paste\n".repeat((6 << 20) / 28);
     supervisor.keys(["\x1b[200~", &text, "\x1b[201~"]);
-    supervisor.terminal.wait_for_text("does not read", SOON);
+    supervisor.wait_for_text("does not read", SOON);
     let pressed = Instant::now();
     supervisor.keys([key::F1]);
-    supervisor.terminal.wait_for_text("In the review", SOON);
+    supervisor.wait_for_text("In the review", SOON);
     let took = pressed.elapsed();
     let grown = memory(&supervisor, "VmHWM:") - before;
     eprintln!("a key shown within {took:?}, memory +{grown} KiB");
@@ -350,7 +350,7 @@ fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
     supervisor.keys(["\x1b[200~", &lines, "\x1b[201~"]);
     // The help page comes up behind the paste: all of it has been dealt with.
     supervisor.keys([key::F1]);
-    supervisor.terminal.wait_for_text("In the review", SOON);
+    supervisor.wait_for_text("In the review", SOON);
     fs::write(file(&supervisor, "wake"), "").unwrap();
     let ended = || read(&supervisor, "typed").ends_with(b"\x1b[201~");
     supervisor.wait_until("the end of the paste", ended, SOON * 3);
@@ -626,7 +626,7 @@ fn a_frame_that_is_never_finished_shows_all_the_same() {
     let supervisor = script((80, 24), text).start_showing("READY");
     let pressed = Instant::now();
     supervisor.keys(["g"]);
-    supervisor.terminal.wait_for_text("UNFINISHED", SOON);
+    supervisor.wait_for_text("UNFINISHED", SOON);
     let took = pressed.elapsed();
     eprintln!("shown after {took:?}");
     // 150 ms are the frame's; 250 in all are not felt as a delay.
@@ -658,7 +658,7 @@ fn frames_are_bracketed_for_a_terminal_that_knows_brackets_and_for_no_other() {
         let supervisor = launch.start_showing("READY");
         let before = supervisor.terminal.output().len();
         supervisor.keys(["g"]);
-        supervisor.terminal.wait_for_text("WORDS", SOON);
+        supervisor.wait_for_text("WORDS", SOON);
         let output = supervisor.terminal.output();
         let frame = String::from_utf8_lossy(&output[before..]).into_owned();
         if knows {
@@ -686,7 +686,7 @@ fn a_full_screen_program_has_the_size_of_its_pane_zoomed_and_not() {
     let supervisor = script((140, 45), MEASURER).start_showing("READY");
     let shows = |size: &str| {
         supervisor.keys(["s"]);
-        supervisor.terminal.wait_for_text(size, SOON);
+        supervisor.wait_for_text(size, SOON);
     };
     shows("[42 96]");
     supervisor.keys([key::F8]);

@@ -23,7 +23,7 @@ fn asking(launch: &Launch) -> (Supervisor, PathBuf, Value) {
     let pitstop = launch.start_idle();
     pitstop.prompt("make it");
     let status = pitstop.wait_for_status(|status| status["needs"][0]["kind"] == "permission", SOON);
-    pitstop.terminal.wait_for_text("touch made", SOON);
+    pitstop.wait_for_text("touch made", SOON);
     (pitstop, made, status["needs"][0].clone())
 }
 
@@ -77,7 +77,7 @@ fn the_real_client_takes_a_yes_from_afar_while_its_dialog_stands() {
     let (code, said) = decide(&pitstop, &need, "allow");
     assert_eq!(code, Some(0), "{said}");
     pitstop.wait_until("the file", || made.exists(), SOON);
-    pitstop.terminal.wait_for_text("That is all.", SOON);
+    pitstop.wait_for_text("That is all.", SOON);
     pitstop.wait_for_state("idle", SOON);
     assert_eq!(pitstop.status()["needs"], json!([]));
     let (code, said) = decide(&pitstop, &need, "deny");
@@ -90,7 +90,7 @@ fn the_real_client_takes_a_no_from_afar_and_goes_on_with_it() {
     let (pitstop, made, need) = asking(&paired());
     let (code, said) = decide(&pitstop, &need, "deny");
     assert_eq!(code, Some(0), "{said}");
-    pitstop.terminal.wait_for_text("That is all.", SOON);
+    pitstop.wait_for_text("That is all.", SOON);
     pitstop.wait_for_state("idle", SOON);
     assert!(!made.exists());
 }
@@ -103,7 +103,7 @@ fn an_answer_at_the_desk_comes_first_and_one_from_afar_is_refused_then() {
     pitstop.wait_for_status(|status| status["needs"][0]["answerable"] != true, SOON);
     let (code, said) = decide(&pitstop, &need, "deny");
     assert_eq!(code, Some(1), "{said}");
-    pitstop.terminal.wait_for_text("That is all.", SOON);
+    pitstop.wait_for_text("That is all.", SOON);
     pitstop.wait_for_state("idle", SOON);
     // No hook is left behind.
     let left = || {

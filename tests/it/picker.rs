@@ -81,9 +81,7 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
         .answer([Answer::text("I read the parser."), Answer::Stall]);
     let supervisor = launch.start_idle();
     supervisor.prompt("Port the parser to Rust");
-    supervisor
-        .terminal
-        .wait_for_text("I read the parser.", SOON);
+    supervisor.wait_for_text("I read the parser.", SOON);
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("And its tests");
     launch.api().wait_for_calls(2, SOON);
@@ -101,7 +99,7 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
 
     launch.api().answer([Answer::text("Understood.")]);
     let again = launch.start();
-    let offer = again.terminal.wait_for_text("Enter resume", SOON);
+    let offer = again.wait_for_text("Enter resume", SOON);
     for text in [
         "Port the parser to Rust",
         "And its tests",
@@ -113,8 +111,8 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
     // What is typed behind the choice is typed into the session.
     again.terminal.send("\rtyped ahead");
     again.wait_for_state("idle", SOON);
-    again.terminal.wait_for_text("typed ahead", SOON);
-    again.terminal.wait_for_text("I read the parser.", SOON);
+    again.wait_for_text("typed ahead", SOON);
+    again.wait_for_text("I read the parser.", SOON);
     // The client reports its start by a hook, which may come behind its first screen.
     let history = || String::from_utf8_lossy(&again.run(&["history", "--all"]).stdout).into_owned();
     again.wait_until("it is resumed", || history().contains(" resumed "), SOON);

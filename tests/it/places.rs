@@ -45,7 +45,7 @@ fn a_second_is_refused(first: &Supervisor, second: &Launch, words: &str) {
     second.check_nothing();
     let exit = second.wait_for_exit(SOON);
     assert_eq!((exit.code, exit.signal), (1, None));
-    second.terminal.wait_for_text(words, SOON);
+    second.wait_for_text(words, SOON);
     assert_eq!(first.agent_pid(), agent);
     assert!(!group_members(agent).is_empty(), "the agent goes on");
     first.wait_for_state("idle", SOON);
@@ -73,7 +73,7 @@ const UNTIL: &str = "the-end";
 /// Has a session end whose agent does not, starts this beside it, and then lets the agent end.
 #[track_caller]
 fn is_waited_for(first: &Supervisor, second: impl FnOnce() -> Terminal) -> Terminal {
-    first.terminal.wait_for_text("READY", SOON);
+    first.wait_for_text("READY", SOON);
     let agent = first.agent_pid();
     assert_eq!(first.ctl("stop").0, 0);
     first.wait_for_status(|status| status["quitting"] == true, SOON);
@@ -232,7 +232,7 @@ fn where_the_directory_of_the_socket_cannot_be_made_another_serves() {
     // The hooks of this session were given a path that is gone.
     a_turn(&supervisor, 2);
     supervisor.keys([key::F5]);
-    supervisor.terminal.wait_for_text("approve", SOON);
+    supervisor.wait_for_text("approve", SOON);
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     // And when it can be made again, it is.
@@ -335,7 +335,7 @@ fn a_supervisor_whose_project_another_has_taken_leaves_its_places_alone() {
     remove(&launch.the_home().path("state/pitstop"));
     let second = launch.start_idle();
     rustix::process::kill_process(pid, Signal::CONT).expect("continued");
-    first.terminal.wait_for_text("files are gone", SOON);
+    first.wait_for_text("files are gone", SOON);
     a_turn(&second, 1);
     let log = second.log();
     assert!(!log.contains("was removed: made again"), "{log}");
@@ -438,7 +438,7 @@ fn an_idle_supervisor_sleeps_and_wakes_when_a_place_of_its_own_is_removed() {
 #[test]
 fn an_idle_supervisor_of_any_other_program_sleeps_too() {
     let supervisor = Launch::generic("sh -c 'echo READY; cat'").start();
-    supervisor.terminal.wait_for_text("READY", SOON);
+    supervisor.wait_for_text("READY", SOON);
     falls_asleep(&supervisor);
 }
 
@@ -470,7 +470,7 @@ fn a_database_that_is_removed_is_made_again_from_what_the_runs_know() {
         let _ = fs::remove_file(state(&launch, &format!("pitstop.db{end}")));
     }
     second.wait_for_log("pitstop.db was removed", SOON);
-    second.terminal.wait_for_text("works again", SOON);
+    second.wait_for_text("works again", SOON);
     drop(second);
     let known = history(&launch);
     let turns: Vec<usize> = known.iter().map(|run| run.iterations.len()).collect();
@@ -493,6 +493,6 @@ fn with_the_state_s_disk_full_at_the_start_one_gets_in_and_a_second_does_not() {
     let mut second = launch.start();
     second.check_nothing();
     assert_eq!(second.wait_for_exit(SOON).code, 1);
-    second.terminal.wait_for_text("already running here", SOON);
+    second.wait_for_text("already running here", SOON);
     assert!(!group_members(agent).is_empty(), "the agent goes on");
 }

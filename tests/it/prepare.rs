@@ -17,7 +17,7 @@ const NOTES: &str = "# Scratchpad\n\n## Current Understanding\nfeeds are parsed\
 #[track_caller]
 fn approve(supervisor: &Supervisor) {
     supervisor.keys([key::F5]);
-    supervisor.terminal.wait_for_text("approve", SOON);
+    supervisor.wait_for_text("approve", SOON);
     supervisor.keys([key::ENTER]);
 }
 
@@ -166,9 +166,7 @@ fn with_the_state_s_disk_full_a_reboot_is_refused_and_the_agent_goes_on() {
     disk.fill();
     approve(&supervisor);
     // There is no log on a full disk.
-    supervisor
-        .terminal
-        .wait_for_text("the reboot is refused", SOON);
+    supervisor.wait_for_text("the reboot is refused", SOON);
     let status = supervisor.wait_for_phase("idle", SOON);
     let reason = status["reboot"]["reason"].as_str().unwrap_or_default();
     assert!(

@@ -113,9 +113,7 @@ fn arrived(supervisor: &Supervisor, session: &str) -> String {
 pub(crate) fn reboot(supervisor: &Supervisor) -> (String, String) {
     let next = supervisor.status()["iteration"].as_u64().unwrap() + 1;
     supervisor.review();
-    supervisor
-        .terminal
-        .wait_for_text("review the handoff", SOON);
+    supervisor.wait_for_text("review the handoff", SOON);
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(next, SOON * 2);
@@ -277,17 +275,17 @@ fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
     for mode in ["accept edits on", "plan mode on"] {
         // The next one in the client's order.
         supervisor.keys(["\u{1b}[Z"]);
-        supervisor.terminal.wait_for_text(mode, SOON);
+        supervisor.wait_for_text(mode, SOON);
         reboot(&supervisor);
         supervisor.wait_for_state("idle", SOON);
-        supervisor.terminal.wait_for_text(mode, SOON);
+        supervisor.wait_for_text(mode, SOON);
     }
     // Whoever goes back finds the session as they have left it, and not as it was started.
     supervisor.keys(["\u{1b}[Z"]);
-    supervisor.terminal.wait_for_text("manual mode on", SOON);
+    supervisor.wait_for_text("manual mode on", SOON);
     supervisor.keys([key::PREFIX, "u"]);
     supervisor.wait_for_status(|status| status["iteration"] == 4, SOON);
-    supervisor.terminal.wait_for_text("plan mode on", SOON);
+    supervisor.wait_for_text("plan mode on", SOON);
 }
 
 /// A model that a person chooses in the client is the one of the next session, whatever the first one was started with, and so is the
@@ -297,17 +295,15 @@ fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
 fn a_fresh_session_of_the_real_client_has_the_model_and_the_name_that_were_chosen() {
     let supervisor = started(&live());
     supervisor.prompt("/rename --移行 of the importer");
-    supervisor.terminal.wait_for_text("renamed", SOON);
+    supervisor.wait_for_text("renamed", SOON);
     supervisor.prompt("/model claude-haiku-4-5");
-    supervisor.terminal.wait_for_text("Switch model?", SOON);
+    supervisor.wait_for_text("Switch model?", SOON);
     supervisor.keys(["\r"]);
-    supervisor.terminal.wait_for_text("Set model to", SOON);
+    supervisor.wait_for_text("Set model to", SOON);
     reboot(&supervisor);
-    supervisor
-        .terminal
-        .wait_for_text("iteration 2 · Haiku 4.5", SOON);
+    supervisor.wait_for_text("iteration 2 · Haiku 4.5", SOON);
     let title = "“✳ --移行 of the importer”";
-    supervisor.terminal.wait_for_text(title, SOON);
+    supervisor.wait_for_text(title, SOON);
 }
 
 /// What a session was started with would outweigh what a person has chosen in it, also where they leave and come back.
@@ -318,9 +314,9 @@ fn whoever_comes_back_to_the_real_client_finds_the_mode_and_the_name_that_they_c
     let args = ["--permission-mode", *ASKS_FIRST, "-n", "the first name"];
     let supervisor = started(&launch.clone().agent_args(args));
     supervisor.prompt("/rename 移行 of it");
-    supervisor.terminal.wait_for_text("renamed", SOON);
+    supervisor.wait_for_text("renamed", SOON);
     supervisor.keys(["\u{1b}[Z"]);
-    supervisor.terminal.wait_for_text("accept edits on", SOON);
+    supervisor.wait_for_text("accept edits on", SOON);
     supervisor.quit();
     let printed = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
     let chosen = "pitstop -- --permission-mode acceptEdits '--name=移行 of it' --resume ";
@@ -328,7 +324,7 @@ fn whoever_comes_back_to_the_real_client_finds_the_mode_and_the_name_that_they_c
     let supervisor = launch.asking().start_showing("Enter resume");
     supervisor.keys([key::ENTER]);
     for text in ["“✳ 移行 of it”", "accept edits on"] {
-        supervisor.terminal.wait_for_text(text, SOON);
+        supervisor.wait_for_text(text, SOON);
     }
 }
 
@@ -338,12 +334,10 @@ fn whoever_comes_back_to_the_real_client_finds_the_mode_and_the_name_that_they_c
 fn a_goal_that_a_person_has_set_in_the_real_client_is_set_again_in_a_fresh_session() {
     let supervisor = started(&live());
     supervisor.prompt("/goal すべてのテスト pass");
-    supervisor.terminal.wait_for_text("/goal active", SOON);
+    supervisor.wait_for_text("/goal active", SOON);
     supervisor.wait_for_state("idle", SOON);
     reboot(&supervisor);
-    supervisor
-        .terminal
-        .wait_for_text("Goal set: すべてのテスト pass", SOON);
+    supervisor.wait_for_text("Goal set: すべてのテスト pass", SOON);
 }
 
 /// All hooks of a prompt run side by side, so that ours reports what another one refuses. The agent has not been given it.
@@ -358,7 +352,7 @@ fn what_a_hook_of_the_users_refuses_in_the_real_client_has_not_arrived() {
     fs::write(file, settings.to_string()).expect("written");
     let supervisor = started(&launch);
     supervisor.keys(["use the シマウマ key", key::ENTER]);
-    supervisor.terminal.wait_for_text("no ticket", SOON);
+    supervisor.wait_for_text("no ticket", SOON);
     let is_said = || supervisor.handoff_text().contains("シマウマ");
     supervisor.wait_until("it is not said", || !is_said(), SOON);
     // The client has put it back.
@@ -366,9 +360,7 @@ fn what_a_hook_of_the_users_refuses_in_the_real_client_has_not_arrived() {
     let before = session_of(&supervisor.status());
     supervisor.review();
     supervisor.keys([key::ENTER]);
-    supervisor
-        .terminal
-        .wait_for_text("a hook has refused the handoff", SOON);
+    supervisor.wait_for_text("a hook has refused the handoff", SOON);
     supervisor.wait_for_iteration(3, SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(session_of(&supervisor.status()), before);
@@ -476,7 +468,7 @@ fn the_notes_go_through_the_user_s_own_editor_and_back() {
         SOON,
     );
     assert!(supervisor.notes().starts_with(NOTES));
-    supervisor.terminal.wait_for_text("from the editor", SOON);
+    supervisor.wait_for_text("from the editor", SOON);
     let (shown, got) = reboot(&supervisor);
     assert_eq!(got, shown);
     assert!(got.contains("from the editor"));
@@ -497,7 +489,7 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     supervisor.prompt("take your time");
     supervisor.wait_for_state("busy", SOON);
     supervisor.keys([key::PREFIX, "E"]);
-    supervisor.terminal.wait_for_text("EDITING", SOON);
+    supervisor.wait_for_text("EDITING", SOON);
     supervisor.wait_until(
         "the turn has ended",
         || {
@@ -522,7 +514,7 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     // What is typed for the editor is not typed into the agent's prompt.
     supervisor.keys(["for the editor"]);
     fs::write(supervisor.launch.the_home().path("done"), "").unwrap();
-    supervisor.terminal.wait_for_text("Understood.", SOON);
+    supervisor.wait_for_text("Understood.", SOON);
     supervisor.wait_until(
         "both edits are on disk",
         || supervisor.notes() == format!("theirs\n\n{notes}- [ ] mine\n"),
@@ -539,7 +531,7 @@ fn an_editor_that_hangs_does_not_keep_the_supervisor() {
     );
     let supervisor = started(&launch.env("EDITOR", editor));
     supervisor.keys([key::PREFIX, "E"]);
-    supervisor.terminal.wait_for_text("EDITING", SOON);
+    supervisor.wait_for_text("EDITING", SOON);
     let pid = fs::read_to_string(supervisor.launch.the_home().path("editor.pid")).unwrap();
     let (code, reported) = supervisor.ctl("stop");
     assert_eq!(code, 0, "{reported}");
@@ -610,7 +602,7 @@ fn what_the_agent_writes_into_the_notes_is_on_the_screen_within_a_second() {
             fs::rename(aside, &file).unwrap();
         }
         let needle = format!("count the {word}");
-        supervisor.terminal.wait_for_text(&needle, SOON);
+        supervisor.wait_for_text(&needle, SOON);
         let took = began.elapsed();
         eprintln!("on the screen after {took:?}");
         assert!(took < Duration::from_secs(1), "{took:?}");
@@ -632,7 +624,7 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
         .notes()
         .replace("feeds are parsed", "feeds are parsed and stored");
     fs::write(supervisor.launch.scratchpad(), theirs).unwrap();
-    supervisor.terminal.wait_for_text("parsed and stored", SOON);
+    supervisor.wait_for_text("parsed and stored", SOON);
     supervisor.keys([key::ESC]);
     supervisor.wait_until(
         "both edits are on disk",
@@ -799,9 +791,7 @@ fn a_full_window_asks(launch: &Launch) {
     assert_eq!(status["reboot"]["reason"], "threshold");
     assert_eq!(status["context"]["level"], "overflow");
     let agent = supervisor.agent_pid();
-    let screen = supervisor
-        .terminal
-        .wait_for_text("Reboot advised: context 86 % full · F5", SOON);
+    let screen = supervisor.wait_for_text("Reboot advised: context 86 % full · F5", SOON);
     assert!(!screen.contains("review the handoff"), "{screen}");
     let called = || {
         supervisor.terminal.output().ends_with(b"\x07") || {
@@ -813,19 +803,15 @@ fn a_full_window_asks(launch: &Launch) {
     };
     supervisor.wait_until("a person is called", called, SOON);
     supervisor.keys(["and day by day"]);
-    supervisor.terminal.wait_for_text("and day by day", SOON);
+    supervisor.wait_for_text("and day by day", SOON);
     let status = supervisor.status();
     assert_eq!(status["reboot"]["phase"], "review", "{status:#}");
     supervisor.keys([key::CTRL_U]);
     supervisor.keys([key::F5]);
-    supervisor
-        .terminal
-        .wait_for_text("review the handoff", SOON);
+    supervisor.wait_for_text("review the handoff", SOON);
     supervisor.keys([key::ESC]);
     supervisor.wait_for_phase("idle", SOON);
-    supervisor
-        .terminal
-        .wait_for_text("Not now · asked again after the next turn", SOON);
+    supervisor.wait_for_text("Not now · asked again after the next turn", SOON);
     // The window is as full after the next turn.
     supervisor.prompt("carry on then");
     let status = supervisor.wait_for_phase("review", SOON);
@@ -900,7 +886,7 @@ fn cleared_while_announced(launch: Launch) {
     let supervisor = started(&launch.set(&format!("reboot.auto_delay=\"{}s\"", delay.as_secs())));
     let status = supervisor.wait_for_phase("review", SOON);
     let (old, agent) = (session_of(&status), supervisor.agent_pid());
-    supervisor.terminal.wait_for_text("Rebooting in", SOON);
+    supervisor.wait_for_text("Rebooting in", SOON);
     supervisor.prompt("/clear");
     let status = supervisor.wait_for_status(
         |status| status["reboot"]["phase"] == "idle" && session_of(status) != old,
@@ -924,12 +910,10 @@ fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
     supervisor.wait_for_phase("review", SOON);
     let begun = Instant::now();
     supervisor.keys([key::F5]);
-    supervisor
-        .terminal
-        .wait_for_text("review the handoff", SOON);
+    supervisor.wait_for_text("review the handoff", SOON);
     // What is being edited is not sent half-way.
     supervisor.keys(["e", key::CTRL_END, "half a sen"]);
-    supervisor.terminal.wait_for_text("half a sen", SOON);
+    supervisor.wait_for_text("half a sen", SOON);
     supervisor.wait_until(
         "its time is over",
         || begun.elapsed() > Duration::from_secs(3),
@@ -944,7 +928,7 @@ fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
     assert_eq!(supervisor.status()["iteration"], 1);
     // It is not switched off: after the next turn it is announced again, and goes ahead.
     supervisor.prompt("carry on then");
-    supervisor.terminal.wait_for_text("Rebooting in", SOON);
+    supervisor.wait_for_text("Rebooting in", SOON);
     supervisor.wait_for_iteration(2, SOON);
 }
 
@@ -974,10 +958,10 @@ fn typing_holds_the_review_back(launch: Launch) {
         SOON,
     );
     supervisor.keys(["in a draft"]);
-    supervisor.terminal.wait_for_text("win a draft", SOON);
+    supervisor.wait_for_text("win a draft", SOON);
     supervisor.wait_for_phase("review", SOON);
     // All of it is still in the prompt, and the agent has not seen it.
-    supervisor.terminal.wait_for_text("win a draft", SOON);
+    supervisor.wait_for_text("win a draft", SOON);
     assert_eq!(supervisor.status()["agent"]["state"], "idle");
     supervisor.keys([key::ENTER]);
     supervisor.wait_until(
@@ -1028,9 +1012,7 @@ fn a_running_turn_is_waited_for_then_interrupted(launch: &Launch) {
         SOON,
     );
     supervisor.keys([key::F5]);
-    supervisor
-        .terminal
-        .wait_for_text("review the handoff", SOON);
+    supervisor.wait_for_text("review the handoff", SOON);
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON * 2);
     assert!(group_members(group).is_empty());
@@ -1068,7 +1050,7 @@ fn an_agent_that_went_is_resumed(launch: &Launch, reason: &str, end: impl Fn(&Su
     let before = session_of(&supervisor.status());
     end(&supervisor);
     supervisor.wait_for_state("exited", SOON);
-    supervisor.terminal.wait_for_text("Enter", SOON);
+    supervisor.wait_for_text("Enter", SOON);
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_status(
         |status| status["iteration"] == 2 && status["agent"]["state"] == "idle",
@@ -1262,9 +1244,7 @@ fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     supervisor.wait_for_iteration(2, SOON);
     assert!(group_members(group).is_empty());
     let marker = shown.lines().next().unwrap().to_owned();
-    supervisor
-        .terminal
-        .wait_for_text("got <Carry on with ", SOON);
+    supervisor.wait_for_text("got <Carry on with ", SOON);
     assert!(marker.starts_with("pitstop handoff"), "{marker}");
     assert_eq!(
         iteration(&supervisor.history(), 1)["end_reason"],

@@ -50,7 +50,7 @@ fn demo() -> Launch {
 fn one_turn(supervisor: &Supervisor) {
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("note the tide");
-    supervisor.terminal.wait_for_text(REPLY, SOON);
+    supervisor.wait_for_text(REPLY, SOON);
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -318,12 +318,10 @@ fn an_unsent_prompt_survives_a_crash_in_the_reboot() {
     one_turn(&supervisor);
     let old = session_of(&supervisor.status());
     supervisor.keys(["my own words"]);
-    supervisor.terminal.wait_for_text("my own words", SOON);
+    supervisor.wait_for_text("my own words", SOON);
     reboot_until_death(supervisor, "ending");
     let supervisor = launch.start();
-    supervisor
-        .terminal
-        .wait_for_text("\u{276f}\u{a0}my own words", SOON);
+    supervisor.wait_for_text("\u{276f}\u{a0}my own words", SOON);
     assert_ne!(session_of(&supervisor.status()), old);
 }
 
@@ -343,7 +341,7 @@ fn an_unsent_prompt_comes_back_after_a_quit_a_hang_up_and_a_kill() {
     for end in ends {
         let supervisor = launch.start_idle();
         supervisor.keys(["my own words"]);
-        supervisor.terminal.wait_for_text(words, SOON);
+        supervisor.wait_for_text(words, SOON);
         let is_kept = || fs::read_to_string(&kept).is_ok_and(|text| text.contains("my own words"));
         supervisor.wait_until("it is on disk", is_kept, SOON);
         end(&supervisor);
@@ -635,13 +633,11 @@ fn the_next_start_names_the_session_of_a_run_that_died() {
     let session = session_of(&supervisor.status());
     let launch = supervisor.kill();
     let supervisor = launch.start();
-    supervisor
-        .terminal
-        .wait_for_text("ended without notice", SOON);
+    supervisor.wait_for_text("ended without notice", SOON);
     supervisor.wait_for_state("idle", SOON);
     let hint = format!("pitstop demo --here -- --resume {session}");
     assert!(supervisor.log().contains(&hint), "{}", supervisor.log());
-    supervisor.terminal.wait_for_text(&session, SOON);
+    supervisor.wait_for_text(&session, SOON);
     drop(supervisor);
     // And the hint holds.
     let supervisor = launch.agent_args(["--resume", &session]).start();

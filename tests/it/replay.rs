@@ -60,7 +60,7 @@ fn times_on_the_screen_are_local_and_those_for_programs_are_not() {
     let local = started.expect("a moment in UTC") + chrono::TimeDelta::hours(5);
     supervisor.keys([key::F6, key::ENTER]);
     let said = local.format("%Y-%m-%d %H:%M, with the run").to_string();
-    supervisor.terminal.wait_for_text(&said, SOON);
+    supervisor.wait_for_text(&said, SOON);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn what_is_typed_is_recorded_only_where_that_is_wanted() {
         let supervisor = recorded_by(launch, "true");
         let path = recording(&supervisor);
         supervisor.keys(["ä", key::ENTER]);
-        supervisor.terminal.wait_for_text("ä", SOON);
+        supervisor.wait_for_text("ä", SOON);
         supervisor.ctl("stop");
         supervisor.wait_for_exit(SOON);
         let lines = fs::read_to_string(path).expect("a recording");
@@ -88,14 +88,10 @@ fn a_recording_that_was_tampered_with_is_reported_and_harms_nothing() {
     fs::remove_file(&path).expect("a recording");
     fs::write(&path, "{\"version\": 9}\u{1b}]52;c;x\u{7}\n").expect("a file");
     supervisor.keys([key::F6, "p"]);
-    supervisor
-        .terminal
-        .wait_for_text("cannot be replayed", SOON);
+    supervisor.wait_for_text("cannot be replayed", SOON);
     fs::remove_file(&path).expect("a file");
     supervisor.keys(["p"]);
-    supervisor
-        .terminal
-        .wait_for_text("it was not recorded", SOON);
+    supervisor.wait_for_text("it was not recorded", SOON);
 }
 
 #[test]
@@ -105,9 +101,7 @@ fn asciinema_plays_the_recording() {
     let path = recording(&supervisor);
     // The recording is written in blocks: an agent that has ended has been written whole.
     supervisor.keys([key::F6, "p"]);
-    supervisor
-        .terminal
-        .wait_for_text("Recording of iteration 1", SOON);
+    supervisor.wait_for_text("Recording of iteration 1", SOON);
     // It wants a terminal of its own, even to print.
     let output = Command::new("script")
         .arg("-qec")

@@ -74,7 +74,7 @@ fn a_line_by_hand_survives_signals_reboots_and_a_crash() {
     noted(&supervisor, 4);
     // An earlier version can be looked at.
     supervisor.keys([key::F3, "v"]);
-    supervisor.terminal.wait_for_text("written by", SOON);
+    supervisor.wait_for_text("written by", SOON);
     supervisor.keys([key::ESC, key::ESC]);
 }
 
@@ -119,9 +119,7 @@ fn with_unsaved_note() -> Supervisor {
     fs::remove_file(launch.scratchpad()).expect("it is there");
     fs::create_dir(launch.scratchpad()).expect("a directory");
     supervisor.keys([key::F3, "e", "mine ", key::ESC]);
-    supervisor
-        .terminal
-        .wait_for_text("Scratchpad · not saved", SOON);
+    supervisor.wait_for_text("Scratchpad · not saved", SOON);
     supervisor
 }
 
@@ -130,9 +128,7 @@ fn a_note_that_the_disk_does_not_take_is_marked_asked_about_and_comes_back() {
     let supervisor = with_unsaved_note();
     let launch = &supervisor.launch;
     supervisor.keys([key::ESC, key::F10]);
-    supervisor
-        .terminal
-        .wait_for_text("The scratchpad is not saved", SOON);
+    supervisor.wait_for_text("The scratchpad is not saved", SOON);
     supervisor.keys([key::ENTER]);
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
     fs::remove_dir(launch.scratchpad()).expect("a directory");
@@ -163,7 +159,7 @@ fn an_error_of_the_file_is_drawn_published_listed_and_taken_down() {
     fs::rename(launch.scratchpad(), &elsewhere).expect("it is there");
     std::os::unix::fs::symlink(&elsewhere, launch.scratchpad()).expect("a link");
     let text = "the scratchpad cannot be read: expected no link";
-    supervisor.terminal.wait_for_text(text, SOON);
+    supervisor.wait_for_text(text, SOON);
     let is_it = |notice: &serde_json::Value| {
         notice["text"]
             .as_str()
@@ -175,7 +171,7 @@ fn an_error_of_the_file_is_drawn_published_listed_and_taken_down() {
         .terminal
         .wait_for(|screen| !screen.contains(text), SOON);
     supervisor.keys([key::PREFIX, "l"]);
-    supervisor.terminal.wait_for_text(text, SOON);
+    supervisor.wait_for_text(text, SOON);
 }
 
 #[test]

@@ -485,9 +485,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     let handoff = supervisor.handoff_text();
     assert!(handoff.contains("secrets are masked: "), "{handoff}");
     supervisor.review();
-    supervisor
-        .terminal
-        .wait_for_text("secrets are masked", SOON);
+    supervisor.wait_for_text("secrets are masked", SOON);
     let edited = plants.within("edit", 400);
     supervisor.keys(["e", key::CTRL_END, "\r", &edited, key::ESC]);
     let is_edited = || supervisor.handoff_text().contains(&sign("edit"));

@@ -79,9 +79,7 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
     launch.api().report_usage([170_000]);
     let supervisor = launch.start_idle();
     supervisor.prompt("touch it");
-    supervisor
-        .terminal
-        .wait_for_text("can't check actions", SOON);
+    supervisor.wait_for_text("can't check actions", SOON);
     // At first no hook speaks of it, and the bridge does not know what it is about.
     let open = |status: &Value| {
         let reason = status["agent"]["reason"].as_str().unwrap_or_default();
@@ -105,7 +103,7 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
 
     // The human stays in auto mode, and approves each call that needs the check: another dialog.
     supervisor.keys([key::ENTER]);
-    supervisor.terminal.wait_for_text("touch ", SOON);
+    supervisor.wait_for_text("touch ", SOON);
     let open = |status: &Value| {
         let state = status["agent"]["state"].as_str().unwrap_or_default();
         state == "dialog" || state == "unknown"
@@ -130,7 +128,7 @@ fn a_list_that_the_human_has_opened_is_no_safe_moment() {
         .agent_args(["--model", "claude-sonnet-4-5"]);
     let supervisor = launch.start_idle();
     supervisor.prompt("/model");
-    supervisor.terminal.wait_for_text("Select model", SOON);
+    supervisor.wait_for_text("Select model", SOON);
     supervisor.wait_for_state("unknown", SOON);
     if is_at_least(287) {
         let known = |status: &Value| {
@@ -273,7 +271,7 @@ fn an_unsent_prompt_goes_over_into_the_next_session() {
         .answer((0..4).map(|n| Answer::text(&format!("Answer {n}."))));
     let supervisor = launch.start_idle();
     supervisor.prompt("begin");
-    supervisor.terminal.wait_for_text("Answer 0.", SOON);
+    supervisor.wait_for_text("Answer 0.", SOON);
     supervisor.wait_for_state("idle", SOON);
     let rest = "and the lexer, with words enough that the client has to break the line somewhere in the middle of it, twice even: \
         one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen";
@@ -282,22 +280,14 @@ fn an_unsent_prompt_goes_over_into_the_next_session() {
         rest,
         "\nthen run the tests\x1b[201~",
     ]);
-    supervisor
-        .terminal
-        .wait_for_text("then run the tests", SOON);
+    supervisor.wait_for_text("then run the tests", SOON);
     let calls = launch.api().main_calls().len();
     supervisor.keys([key::F5]);
-    supervisor
-        .terminal
-        .wait_for_text("Your unsent prompt goes over, unsent (3 lines): fix", SOON);
+    supervisor.wait_for_text("Your unsent prompt goes over, unsent (3 lines): fix", SOON);
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
-    supervisor
-        .terminal
-        .wait_for_text("your unsent prompt stands", SOON);
-    supervisor
-        .terminal
-        .wait_for_text("❯\u{a0}fix the parser", SOON);
+    supervisor.wait_for_text("your unsent prompt stands", SOON);
+    supervisor.wait_for_text("❯\u{a0}fix the parser", SOON);
     // Nothing was submitted but the handoff; and then all of it, as it was written.
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(launch.api().main_calls().len(), calls + 1);
@@ -318,7 +308,7 @@ fn a_session_that_another_client_goes_on_with_is_shown_so_until_a_prompt_is_give
     launch.api().answer(answers);
     let supervisor = launch.start_idle();
     supervisor.prompt("begin");
-    supervisor.terminal.wait_for_text("Answer 0.", SOON);
+    supervisor.wait_for_text("Answer 0.", SOON);
     let status = supervisor.wait_for_state("idle", SOON);
     let other = std::process::Command::new(live_client())
         .args(["-p", "--resume", &session_of(&status), "go on"])
@@ -332,9 +322,9 @@ fn a_session_that_another_client_goes_on_with_is_shown_so_until_a_prompt_is_give
     let status = supervisor.wait_for_state("elsewhere", SOON);
     let reason = status["agent"]["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("another process"), "{reason}");
-    supervisor.terminal.wait_for_text("resumed elsewhere", SOON);
+    supervisor.wait_for_text("resumed elsewhere", SOON);
     supervisor.prompt("and here");
-    supervisor.terminal.wait_for_text("Answer 2.", SOON);
+    supervisor.wait_for_text("Answer 2.", SOON);
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -354,7 +344,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
         ("Never count the storks", "Then so."),
     ] {
         supervisor.prompt(prompt);
-        supervisor.terminal.wait_for_text(answer, SOON);
+        supervisor.wait_for_text(answer, SOON);
         supervisor.wait_for_state("idle", SOON);
     }
     let has = |needle: &str| supervisor.handoff_text().contains(needle);
@@ -365,7 +355,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     assert!(has("use sqlite") && !has("start a server"));
     supervisor.keys([key::CTRL_U]);
     supervisor.prompt("Always count the egrets");
-    supervisor.terminal.wait_for_text("As you say.", SOON);
+    supervisor.wait_for_text("As you say.", SOON);
     supervisor.wait_for_state("idle", SOON);
     // The client may write its transcript behind the turn.
     supervisor.wait_until("it is taken back", || !has("redis"), SOON);
@@ -395,13 +385,13 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
         ("Count the gulls", "Now it runs."),
     ] {
         supervisor.prompt(prompt);
-        supervisor.terminal.wait_for_text(answer, SOON);
+        supervisor.wait_for_text(answer, SOON);
         supervisor.wait_for_state("idle", SOON);
     }
     supervisor.rewind(2, "Then so.");
     supervisor.keys([key::CTRL_U]);
     supervisor.prompt("Always count the egrets");
-    supervisor.terminal.wait_for_text("As you say.", SOON);
+    supervisor.wait_for_text("As you say.", SOON);
     supervisor.wait_for_state("idle", SOON);
     let is_read = |supervisor: &Supervisor| {
         let text = supervisor.handoff_text();

@@ -54,7 +54,7 @@ fn echo_time(supervisor: &Supervisor, line: &str) -> Duration {
             let key = if count == 1 { wanted.as_str() } else { "x" };
             let typed = Instant::now();
             supervisor.keys([key]);
-            supervisor.terminal.wait_for_text(&wanted, SOON);
+            supervisor.wait_for_text(&wanted, SOON);
             typed.elapsed()
         })
         .collect();

@@ -143,7 +143,7 @@ fn the_demo_s_own_summary_is_in_the_message_the_record_and_a_file() {
     let status = supervisor.status();
     assert_eq!(kept(&supervisor, &status, 1, "summary.md"), said);
     supervisor.keys([key::F6, "\x1b[B", key::ENTER]);
-    supervisor.terminal.wait_for_text("by a model", SOON);
+    supervisor.wait_for_text("by a model", SOON);
     // The next session begins without one.
     assert_eq!(iteration(&supervisor, 2)["summary"], Value::Null);
 }
@@ -209,7 +209,7 @@ fn an_overloaded_service_leaves_the_transcript_s_own_summary_and_its_words() {
     assert!(summary.contains("### User Intent\n"), "{summary}");
     assert!(summary.contains("The last words: Understood."), "{summary}");
     supervisor.keys([key::F6, "\x1b[B", key::ENTER]);
-    supervisor.terminal.wait_for_text("529 Overloaded", SOON);
+    supervisor.wait_for_text("529 Overloaded", SOON);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn the_real_client_s_agent_asks_for_a_reboot_and_a_person_decides() {
         "its own handoff: {shown}"
     );
     let asks = "The agent asks for a reboot: the plan is done";
-    supervisor.terminal.wait_for_text(asks, SOON);
+    supervisor.wait_for_text(asks, SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
     assert_eq!(supervisor.status()["iteration"], 1);

@@ -238,7 +238,7 @@ impl Week {
     #[track_caller]
     fn resume(&self) -> Supervisor {
         let pitstop = self.launch.clone().asking().start();
-        let offer = pitstop.terminal.wait_for_text("Enter resume", SOON);
+        let offer = pitstop.wait_for_text("Enter resume", SOON);
         show("the offer", &offer);
         pitstop.keys([key::ENTER]);
         pitstop.wait_for_state("idle", SOON);

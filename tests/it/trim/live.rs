@@ -218,5 +218,5 @@ fn takes_prompts(launch: &Launch) {
         second.screen()
     );
     assert_eq!(calls.len(), 4, "{}", second.screen());
-    second.terminal.wait_for_text("It goes on.", SOON);
+    second.wait_for_text("It goes on.", SOON);
 }

@@ -34,7 +34,7 @@ pub(crate) fn filled() -> Launch {
 pub(crate) fn fill(supervisor: &Supervisor) -> String {
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("run the ten");
-    supervisor.terminal.wait_for_text(REPLY, SOON);
+    supervisor.wait_for_text(REPLY, SOON);
     let full = |used: &Value| used.as_u64().is_some_and(|used| used >= 150_000);
     let status = supervisor.wait_for_status(
         |status| status["agent"]["state"] == "idle" && full(&status["context"]["used"]),
@@ -48,9 +48,9 @@ pub(crate) fn fill(supervisor: &Supervisor) -> String {
 pub(crate) fn choose_trim(supervisor: &Supervisor) {
     supervisor.review();
     let removed = "tool responses removed";
-    supervisor.terminal.wait_for_text(removed, SOON);
+    supervisor.wait_for_text(removed, SOON);
     supervisor.keys(["t"]);
-    supervisor.terminal.wait_for_text("Enter/a trim", SOON);
+    supervisor.wait_for_text("Enter/a trim", SOON);
 }
 
 /// The transcript of a session, of the demo or of the real client.
@@ -154,13 +154,11 @@ fn a_script_chooses_the_way_and_the_review_shows_it() {
     let old = fill(&supervisor);
     let output = supervisor.run(&["ctl", "reboot", "--way", "trim"]);
     assert!(output.status.success());
-    supervisor
-        .terminal
-        .wait_for_text("Reboot requested by a script", SOON);
+    supervisor.wait_for_text("Reboot requested by a script", SOON);
     supervisor.keys([key::F5]);
-    supervisor.terminal.wait_for_text("Enter/a trim", SOON);
+    supervisor.wait_for_text("Enter/a trim", SOON);
     let removed_text = "tool responses removed";
-    supervisor.terminal.wait_for_text(removed_text, SOON);
+    supervisor.wait_for_text(removed_text, SOON);
     assert_eq!(supervisor.ctl("approve").0, 0);
     let status = supervisor.wait_for_iteration(2, SOON);
     assert_ne!(session_of(&status), old);
@@ -180,13 +178,9 @@ fn a_trim_that_wins_too_little_is_not_offered() {
     let supervisor = launch.start();
     fill(&supervisor);
     supervisor.review();
-    supervisor
-        .terminal
-        .wait_for_text("Trim is not possible: without any tool output", SOON);
+    supervisor.wait_for_text("Trim is not possible: without any tool output", SOON);
     supervisor.keys(["t"]);
-    supervisor
-        .terminal
-        .wait_for_text("trim is not offered", SOON);
+    supervisor.wait_for_text("trim is not offered", SOON);
     let (code, said) = supervisor.ctl("approve");
     assert_eq!(code, 0, "{said}");
     supervisor.wait_for_iteration(2, SOON);
@@ -212,9 +206,7 @@ fn a_client_that_refuses_the_copy_gets_the_old_session_back() {
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(3, SOON);
     assert_eq!(session_of(&status), old);
-    supervisor
-        .terminal
-        .wait_for_text("reboot rolled back, the old session is resumed", SOON);
+    supervisor.wait_for_text("reboot rolled back, the old session is resumed", SOON);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(removed(launch.the_home(), &old), 0);
     assert_eq!(agents(launch.the_home()).len(), 1);
@@ -277,7 +269,7 @@ fn live_t_and_enter_resume_a_trimmed_copy_of_the_real_client_s_session() {
     assert_eq!((after.len() as u64, marks as u64), (4, count));
     let texts = calls[5]["messages"].to_string();
     assert!(texts.contains(REPLY) && !texts.contains("pitstop handoff"));
-    supervisor.terminal.wait_for_text("It goes on.", SOON);
+    supervisor.wait_for_text("It goes on.", SOON);
     let grown = |used: &Value| used.as_u64().is_some_and(|used| used >= 121_000);
     supervisor.wait_for_status(|status| grown(&status["context"]["used"]), SOON);
     supervisor.wait_for_state("idle", SOON);
