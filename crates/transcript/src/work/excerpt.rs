@@ -1,7 +1,8 @@
 //! The parts of texts and outputs that count for the work.
 
-use std::{borrow::Cow, collections::BTreeSet};
+use std::{borrow::Cow, collections::BTreeSet, sync::LazyLock};
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::LINE_CAP;
@@ -67,10 +68,42 @@ pub(super) fn searched_part(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// Returns the lines of an output that tell what went wrong; its last lines if there are none.
+/// The forms of a line that says what went wrong, whatever is around it: the word of the program itself at the start or behind a
+/// place, the name of an exception, the verdict of a test or a build, a count.
+const STRONG: &str = concat!(
+    r"^\s*(?:\S+:\s+|\S*\d[:)]?\s+)?\[?(?i:fatal error|error|fatal)(?:\]|\[\w+\])?(?:[:!\s]|$)",
+    r"|^E(?::|\s{2})\s*\S|^npm ERR!|^npm error|^make(?:\[\d+\])?: \*\*\*|^\s*[✕✗✖×]\s|^\S+\.\w+:\d+:\d+: ",
+    r"|(?:^|[\s:(.$])\w*(?:Error|Exception)(?: \[\w+\])?:\s|\bpanicked at|^Traceback \(",
+    r"|(?:^|[\s(\[])FAIL(?:ED|URE)?(?:$|[\s.:!)\]])",
+    r"|(?:^|[^\w.])[1-9]\d* (?:\w+ )?(?:errors?|failed|failures?|failing)\b",
+);
+
+/// The words that a line about a failure may have, in small letters, where they are no part of a name or a path.
+const WEAK: &str = concat!(
+    r"(?:^|[^\w./:-])(?:fehler|erreur|ошибка|не удалось|errors?|fail(?:ed|ing|s|ures?)?|panic(?:ked)?|exceptions?|fatal|",
+    r"assert(?:ion)?|expected|not found|denied|undefined|unknown|cannot|no such|traceback)(?:$|[^\w./-]|\.(?:\W|$))",
+    r"|错误|失败|エラー|失敗",
+);
+
+/// The forms of a line that only warns or explains.
+const WARNS: &str = r"^\s*(?:\S+:\s+|\S*\d:\d+\s+)?\[?(?i:warn(?:ing)?|note|info|hint|help)\b";
+
+/// Returns whether a line fits one of these forms.
+fn fits(form: usize, line: &str) -> bool {
+    static FORMS: LazyLock<[Regex; 3]> = LazyLock::new(|| {
+        [STRONG, WEAK, WARNS].map(|form| Regex::new(form).expect("a valid pattern"))
+    });
+    FORMS[form].is_match(line)
+}
+
+/// Reports whether a line says by itself that something went wrong.
+fn is_strong(line: &str) -> bool {
+    fits(0, line) && !fits(2, line)
+}
+
+/// Returns the lines of an output that say what went wrong; its last lines if there are none. Below the first line that is sure, the
+/// lines count that may say more of it.
 pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
-    const MARKS: &str = "✕|✗|fehler|erreur|ошибка|не удалось|错误|失败|エラー|失敗|error|fail|panic|exception|fatal|assert|expected|\
-        not found|denied|undefined|unknown|cannot|no such|traceback";
     let lines = output
         .lines()
         .map(str::trim_end)
@@ -80,19 +113,87 @@ pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
     if lines.len() > 1 && lines[0].starts_with("Exit code ") {
         lines.remove(0);
     }
-    let matters = |line: &&&str| {
-        let small = line.to_lowercase();
-        MARKS.split('|').any(|mark| small.contains(mark)) || line.trim_start().starts_with("--> ")
-    };
-    let mut chosen: Vec<&str> = lines.iter().filter(matters).copied().collect();
+    let sure = lines.iter().position(|line| is_strong(line));
+    let (mut chosen, mut is_below) = (Vec::new(), false);
+    for line in &lines[sure.unwrap_or_default()..] {
+        let is_place = line.trim_start().starts_with("--> ");
+        let matters = || is_strong(line) || fits(1, &line.to_lowercase()) && !fits(2, line);
+        is_below = if is_place { is_below } else { matters() };
+        if is_below {
+            chosen.push(*line);
+        }
+    }
     if chosen.is_empty() {
         chosen = lines[lines.len().saturating_sub(FAILURE_LINES / 2)..].to_vec();
     }
     let mut seen = BTreeSet::new();
     chosen.retain(|line| seen.insert(line.trim()));
-    chosen
-        .into_iter()
-        .take(FAILURE_LINES)
-        .map(|line| clipped(line, LINE_CAP))
-        .collect()
+    if chosen.len() > FAILURE_LINES && sure.is_some() {
+        chosen.retain(|line| is_strong(line) || line.trim_start().starts_with("--> "));
+    }
+    // What came last has ended the run.
+    chosen.drain(..chosen.len().saturating_sub(FAILURE_LINES));
+    chosen.iter().map(|line| clipped(line, LINE_CAP)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_failure_are_those_that_are_sure_and_what_is_below_them() {
+        let warning =
+            "warning: unused import: `crate::errors::Fail`\n --> src/errors.rs:3:5\n".repeat(13);
+        let cargo = format!(
+            "Compiling proc-macro-error v1.0.4\n{warning}error[E0308]: mismatched types\n  --> src/main.rs:10:5\n   |\n   | expected `u8`\n"
+        );
+        for (output, lines) in [
+            (
+                &*cargo,
+                &[
+                    "error[E0308]: mismatched types",
+                    "--> src/main.rs:10:5",
+                    "| expected `u8`",
+                ][..],
+            ),
+            (
+                "Collecting exceptiongroup\nCollecting pytest-failed-first\nERROR: No matching distribution found for foo==9",
+                &["ERROR: No matching distribution found for foo==9"],
+            ),
+            (
+                "Setting up libgpg-error0 (1.47) ...\nE: Unable to locate package foo",
+                &["E: Unable to locate package foo"],
+            ),
+            (
+                "cc -c src/error.c -o build/error.o\nmain.c:2:1: warning: unknown pragma\nmain.c:3:1: error: expected ';'\nmake: *** [main.o] Error 1",
+                &[
+                    "main.c:3:1: error: expected ';'",
+                    "make: *** [main.o] Error 1",
+                ],
+            ),
+            (
+                "ok  \tm/errors\t0.1s\ncore/a.go:3:2: cannot use x\nFAIL\tm/core [build failed]",
+                &["core/a.go:3:2: cannot use x", "FAIL\tm/core [build failed]"],
+            ),
+            (
+                "In it a/error.rs\nE       assert 1 == 2\n1 failed in 0.1s",
+                &["E       assert 1 == 2", "1 failed in 0.1s"],
+            ),
+            // Without a sure line the words decide, and without those the end.
+            (
+                "see m/errors\n  exit: it was denied.",
+                &["exit: it was denied."],
+            ),
+            (
+                "see m/errors\nthiserror v1",
+                &["see m/errors", "thiserror v1"],
+            ),
+        ] {
+            assert_eq!(lines_that_matter(output), lines, "{output}");
+        }
+        let many: Vec<String> = (0..30)
+            .map(|n| format!("a.ts({n},4): error TS{n}: x"))
+            .collect();
+        assert_eq!(lines_that_matter(&many.join("\n")), many[18..]);
+    }
 }
