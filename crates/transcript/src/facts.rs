@@ -322,10 +322,10 @@ pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
 }
 
 /// The commands that only set the shell up for the next one.
-const SET_UP: &str = ".|cd|export|nvm|pushd|set|source|unset";
+pub(super) const SET_UP: &str = ".|cd|export|nvm|pushd|set|source|unset";
 
 /// The commands that are left out where there are others beside them, because they tell nothing about the work.
-const SAYS_NOTHING: &str = "echo|printf|sleep|true|wait";
+pub(super) const SAYS_NOTHING: &str = "echo|printf|sleep|true|wait";
 
 /// The separator between the commands of a plain line.
 pub const AND: &str = " && ";
@@ -378,7 +378,7 @@ pub fn plain_command(line: &str) -> String {
 }
 
 /// Reports whether a word sets a variable for a command. A value in quotes may hold blanks: then it is left as it is.
-fn is_variable(word: &str) -> bool {
+pub(super) fn is_variable(word: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     let name = word.split_once('=').map_or("", |(name, _)| name);
     !word.contains(['"', '\'', '$']) && !name.is_empty() && name.bytes().all(is_of_name)

@@ -9,6 +9,7 @@
 //! recognised any more. Memory is bounded whatever the transcript holds. The same lines give the same report.
 
 mod carried;
+mod deed;
 mod excerpt;
 mod places;
 mod report;
@@ -25,13 +26,14 @@ use super::{
     commands::{ShellMode, shell_mode},
     content::{Block, each_block, tool_output},
     denial::{Denial, own_words, read_denial, without_wrapper},
-    facts::{self, AND, Fact, each_fact, plain_command},
+    facts::{self, Fact, each_fact},
     human::{by_a_human, chosen_answers},
     prompts,
     steps::{Step, Steps, cut_in_the_middle, denied_line},
     waiting::Waiting,
     words::{clipped, is_among, on_one_line, without_signals},
 };
+use deed::Deed;
 use excerpt::{is_plan, lines_that_matter, searched_part, stopped_at};
 use pitstop_base::redact;
 use places::Places;
@@ -170,8 +172,8 @@ struct File {
 /// A call that waits for its result.
 #[derive(Debug, Default)]
 struct Call {
-    /// The key by which a later call is recognised as the same.
-    key: String,
+    /// What it did, by which a later call is recognised as the same.
+    deed: Deed,
     /// Its name in the report.
     name: String,
     file: Option<String>,
@@ -201,8 +203,8 @@ pub struct Work {
     references: HashMap<String, Worth>,
     /// The commands as they are shown, the latest last.
     commands: VecDeque<String>,
-    /// The failures, each with the key of its call.
-    failures: VecDeque<(String, Failure)>,
+    /// The failures, each with what its call did.
+    failures: VecDeque<(Deed, Failure)>,
     texts: VecDeque<String>,
     plan: Option<String>,
     steps: Steps,
@@ -351,12 +353,12 @@ impl Work {
         self.is_in_turn |= !tool.is_empty();
         let mut call = match &file {
             Some(path) => Call {
-                key: format!("{tool} {path}"),
+                deed: Deed::of_call(format!("{tool} {path}")),
                 name: format!("{tool} {}", shown.unwrap_or_default()),
                 ..Call::default()
             },
             None => Call {
-                key: plain_command(text("command")),
+                deed: Deed::of_line(text("command"), self.places.current()),
                 name: cut_in_the_middle(&command, COMMAND_CAP),
                 ..Call::default()
             },
@@ -402,7 +404,7 @@ impl Work {
             }
             _ => {
                 if let Some(step) = step.filter(|_| !is_among(UNNAMED_TOOLS, tool)) {
-                    call.key = format!("{tool} {input}");
+                    call.deed = Deed::of_call(format!("{tool} {input}"));
                     call.name = cut_in_the_middle(&step, COMMAND_CAP);
                 }
                 self.mention_all(input, None);
@@ -465,7 +467,7 @@ impl Work {
         self.blocks += 1;
         let outcome = &record["toolUseResult"];
         let id = block["tool_use_id"].as_str().unwrap_or_default();
-        let call = self.calls.take(id);
+        let mut call = self.calls.take(id);
         let is_foreign = call.as_ref().is_none_or(|call| call.is_foreign);
         if let Some(denial) = read_denial(record, block, is_foreign) {
             self.deny_call(id, denial, call);
@@ -486,9 +488,16 @@ impl Work {
             &answers
         };
         let failed = block["is_error"] == true;
+        let is_background = outcome["isAsync"] == true || outcome["backgroundTaskId"].is_string();
+        let worked = match &mut call {
+            _ if is_background && !failed => None,
+            Some(call) => call.deed.outcome(failed, output),
+            None => Some(!failed),
+        };
+        let failed = worked == Some(false);
         let changed = call.as_ref().is_some_and(|call| call.changes && !failed);
         let line = stopped_at(outcome, true).filter(|_| changed);
-        if outcome["isAsync"] == true || outcome["backgroundTaskId"].is_string() {
+        if is_background {
             self.steps.put_in_background(id);
         }
         self.steps
@@ -501,8 +510,8 @@ impl Work {
             // The human may have edited it.
             self.plan = Some(clipped(&redact::redact(plan), PLAN_CAP));
         }
-        if !call.key.is_empty() {
-            self.record_outcome(&call, failed, output);
+        if !is_background || failed {
+            self.record_outcome(&call, worked, output);
         }
         match &call.file {
             Some(path) if !failed => {
@@ -550,9 +559,8 @@ impl Work {
             _ => {}
         }
         self.take_back(&call);
-        let line = denied_line(denial, &why).filter(|_| !call.key.is_empty());
-        if let Some(line) = line {
-            self.record_outcome(&call, true, &line);
+        if let Some(line) = denied_line(denial, &why) {
+            self.record_outcome(&call, Some(false), &line);
         }
     }
 
@@ -568,25 +576,30 @@ impl Work {
         }
     }
 
-    /// Remembers a failure, and that a call which failed before has worked.
-    fn record_outcome(&mut self, call: &Call, failed: bool, output: &str) {
-        if failed {
-            self.failures.retain(|(key, _)| *key != call.key);
+    /// Remembers a failure, and that a call which failed before has worked. Where nothing shows whether a call has worked, it is at
+    /// least not what it was when it failed.
+    fn record_outcome(&mut self, call: &Call, worked: Option<bool>, output: &str) {
+        if call.deed.is_empty() {
+            return;
+        }
+        if worked == Some(false) {
+            self.failures.retain(|(deed, _)| !deed.is_same(&call.deed));
             let failure = Failure {
                 call: call.name.clone(),
                 lines: lines_that_matter(output),
                 worked_later: false,
             };
-            self.failures.push_back((call.key.clone(), failure));
+            self.failures.push_back((call.deed.clone(), failure));
             if self.failures.len() > FAILURES {
                 self.failures.pop_front();
             }
             return;
         }
-        // A command that failed alone may work as a part of a longer line.
-        let parts: Vec<&str> = call.key.split(AND).collect();
-        for (key, failure) in &mut self.failures {
-            failure.worked_later |= key.split(AND).all(|part| parts.contains(&part));
+        for (deed, failure) in &mut self.failures {
+            failure.worked_later |= match worked {
+                None => deed.is_same_line(&call.deed),
+                _ => deed.is_done_by(&call.deed),
+            };
         }
     }
 

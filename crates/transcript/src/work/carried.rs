@@ -1,12 +1,12 @@
 //! The work that the handoff of the session before carries over.
 
 use super::{
-    CHANGED_MARK, COMMAND_CAP, COMMANDS, COMMANDS_HEADING, Call, FAILURE_HEADING, FAILURES,
+    CHANGED_MARK, COMMAND_CAP, COMMANDS, COMMANDS_HEADING, Call, Deed, FAILURE_HEADING, FAILURES,
     Failure, GIT_HEADING, IN_WORK_TREE, PLAN_HEADING, TRIED_HEADING, UNCOMMITTED_MARK,
     WORK_HEADING, Work, places::join_path, worth,
 };
 use crate::{
-    facts::{self, plain_command},
+    facts,
     human::section_lines,
     steps::{cut_in_the_middle, denial_reason},
     words::clipped,
@@ -29,15 +29,16 @@ impl Work {
         // A command among the steps is not in the list of commands.
         for step in self.steps.carry_over(handoff) {
             if let Some((line, failed, output)) = step.ended_call() {
-                let call = Call {
-                    key: plain_command(&line),
+                let mut call = Call {
+                    deed: Deed::of_line(&line, self.places.current()),
                     name: cut_in_the_middle(&line, COMMAND_CAP),
                     ..Call::default()
                 };
                 if step.is_command() && denial_reason(&output).is_none() {
                     self.note_command(&call.name);
                 }
-                self.record_outcome(&call, failed, &output);
+                let worked = call.deed.outcome(failed, &output);
+                self.record_outcome(&call, worked, &output);
             }
         }
         if self.plan.is_none() {
@@ -109,15 +110,15 @@ impl Work {
             Some((call, why.into_iter().collect()))
         });
         for (call, lines) in last.into_iter().chain(tried) {
-            let key = plain_command(call);
-            if self.failures.len() < FAILURES && self.failures.iter().all(|(have, _)| *have != key)
-            {
+            let deed = Deed::of_line(call, self.places.current());
+            let is_new = self.failures.iter().all(|(have, _)| !have.is_same(&deed));
+            if self.failures.len() < FAILURES && is_new {
                 let failure = Failure {
                     call: call.to_owned(),
                     lines,
                     worked_later: false,
                 };
-                self.failures.push_front((key, failure));
+                self.failures.push_front((deed, failure));
             }
         }
     }

@@ -69,14 +69,16 @@ pub(super) fn searched_part(text: &str) -> Cow<'_, str> {
 }
 
 /// The forms of a line that says what went wrong, whatever is around it: the word of the program itself at the start or behind a
-/// place, the name of an exception, the verdict of a test or a build, a count.
+/// place, the name of an exception, the verdict of a test or a build.
 const STRONG: &str = concat!(
     r"^\s*(?:\S+:\s+|\S*\d[:)]?\s+)?\[?(?i:fatal error|error|fatal)(?:\]|\[\w+\])?(?:[:!\s]|$)",
-    r"|^E(?::|\s{2})\s*\S|^npm ERR!|^npm error|^make(?:\[\d+\])?: \*\*\*|^\s*[✕✗✖×]\s|^\S+\.\w+:\d+:\d+: ",
+    r"|^E(?::|\s{2})\s*\S|^npm ERR!|^npm error|^make(?:\[\d+\])?: \*\*\*|^\s*[✕✗✖✘×]\s|^\S+\.\w+:\d+:\d+: ",
     r"|(?:^|[\s:(.$])\w*(?:Error|Exception)(?: \[\w+\])?:\s|\bpanicked at|^Traceback \(",
     r"|(?:^|[\s(\[])FAIL(?:ED|URE)?(?:$|[\s.:!)\]])",
-    r"|(?:^|[^\w.])[1-9]\d* (?:\w+ )?(?:errors?|failed|failures?|failing)\b",
 );
+
+/// The forms of a line that counts what went wrong.
+const COUNTS: &str = r"(?:^|[^\w.])[1-9]\d* (?:\w+ )?(?:errors?|failed|failures?|failing)\b";
 
 /// The words that a line about a failure may have, in small letters, where they are no part of a name or a path.
 const WEAK: &str = concat!(
@@ -88,10 +90,16 @@ const WEAK: &str = concat!(
 /// The forms of a line that only warns or explains.
 const WARNS: &str = r"^\s*(?:\S+:\s+|\S*\d:\d+\s+)?\[?(?i:warn(?:ing)?|note|info|hint|help)\b";
 
+/// The forms of a line that says that a run went well.
+const WORKED: &str = concat!(
+    r"(?i)\b[1-9]\d* (?:\w+ )?(?:passed|passing)\b|(?:^|[^\w.])0 (?:errors?|failed|failures?)\b|test result: ok",
+    r"|\bsuccess(?:ful(?:ly)?)?\b|^\s*(?:finished|ok)\b|\bbuilt in\b",
+);
+
 /// Returns whether a line fits one of these forms.
 fn fits(form: usize, line: &str) -> bool {
-    static FORMS: LazyLock<[Regex; 3]> = LazyLock::new(|| {
-        [STRONG, WEAK, WARNS].map(|form| Regex::new(form).expect("a valid pattern"))
+    static FORMS: LazyLock<[Regex; 5]> = LazyLock::new(|| {
+        [STRONG, WEAK, WARNS, WORKED, COUNTS].map(|form| Regex::new(form).expect("a valid pattern"))
     });
     FORMS[form].is_match(line)
 }
@@ -99,6 +107,15 @@ fn fits(form: usize, line: &str) -> bool {
 /// Reports whether a line says by itself that something went wrong.
 fn is_strong(line: &str) -> bool {
     fits(0, line) && !fits(2, line)
+}
+
+/// Returns whether a run has worked, by the last line of its output that says so; none if no line does.
+pub(super) fn verdict(output: &str) -> Option<bool> {
+    let mut lines = output.lines().rev();
+    lines.find_map(|line| {
+        let failed = is_strong(line) || fits(4, line);
+        (failed || fits(3, line)).then_some(!failed)
+    })
 }
 
 /// Returns the lines of an output that say what went wrong; its last lines if there are none. Below the first line that is sure, the
@@ -117,7 +134,8 @@ pub(super) fn lines_that_matter(output: &str) -> Vec<String> {
     let (mut chosen, mut is_below) = (Vec::new(), false);
     for line in &lines[sure.unwrap_or_default()..] {
         let is_place = line.trim_start().starts_with("--> ");
-        let matters = || is_strong(line) || fits(1, &line.to_lowercase()) && !fits(2, line);
+        let is_weak = || fits(4, line) || fits(1, &line.to_lowercase());
+        let matters = || is_strong(line) || is_weak() && !fits(2, line);
         is_below = if is_place { is_below } else { matters() };
         if is_below {
             chosen.push(*line);
@@ -179,6 +197,10 @@ mod tests {
                 "In it a/error.rs\nE       assert 1 == 2\n1 failed in 0.1s",
                 &["E       assert 1 == 2", "1 failed in 0.1s"],
             ),
+            (
+                "  1) test sums (T)\n     Assertion with == failed\n     left: 1\n58 tests, 1 failure",
+                &["Assertion with == failed", "58 tests, 1 failure"],
+            ),
             // Without a sure line the words decide, and without those the end.
             (
                 "see m/errors\n  exit: it was denied.",
@@ -195,5 +217,33 @@ mod tests {
             .map(|n| format!("a.ts({n},4): error TS{n}: x"))
             .collect();
         assert_eq!(lines_that_matter(&many.join("\n")), many[18..]);
+    }
+
+    #[test]
+    fn the_last_line_that_says_so_decides_whether_a_run_has_worked() {
+        for (output, worked) in [
+            ("a.ts(3,4): error TS2322: x\nFound 1 error.", Some(false)),
+            ("test result: FAILED. 1 passed; 1 failed", Some(false)),
+            ("Tests: 1 failed, 30 passed\nTime: 2 s", Some(false)),
+            ("npm ERR! code ELIFECYCLE\n", Some(false)),
+            (
+                "TypeError: x is not a function\n    at main.js:3",
+                Some(false),
+            ),
+            ("Error: as it should be\nTests: 30 passed", Some(true)),
+            ("3 tests, 0 failures", Some(true)),
+            ("✓ built in 2.3s", Some(true)),
+            (
+                "see src/error.c and m/errors, 10 errors of style",
+                Some(false),
+            ),
+            (
+                "drwxr-xr-x error-pages\nthiserror 1.0\nno errors, error handling",
+                None,
+            ),
+            ("", None),
+        ] {
+            assert_eq!(verdict(output), worked, "{output}");
+        }
     }
 }

@@ -15,6 +15,8 @@ const WORK_TREES: &str = "/.claude/worktrees/";
 pub(super) struct Places {
     /// The directory where the session began: files are stored by their paths from here.
     directory: String,
+    /// The directory in which the agent is now.
+    current: String,
     /// The client's work tree in which the agent is now, if it began elsewhere: its files are named by their paths from there.
     tree: Option<String>,
 }
@@ -26,10 +28,16 @@ impl Places {
         if self.directory.is_empty() {
             directory.clone_into(&mut self.directory);
         }
+        directory.clone_into(&mut self.current);
         let tree = work_tree_of(directory);
         self.tree = tree
             .filter(|tree| *tree != self.directory)
             .map(str::to_owned);
+    }
+
+    /// Returns the directory in which the agent is now; empty if it is not known.
+    pub(super) fn current(&self) -> &str {
+        &self.current
     }
 
     /// Returns a path as seen from the session's directory, if it is below it or beside it in the same repository. If the agent is
