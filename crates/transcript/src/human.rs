@@ -346,7 +346,7 @@ fn given_prompt(record: &Value) -> Option<(&Value, &Value)> {
 }
 
 /// Reports whether a person gave what a record of the main conversation holds, by the part of it that says so.
-fn is_a_persons(source: &Value) -> bool {
+pub(super) fn is_a_persons(source: &Value) -> bool {
     // Clients before 2.1.3 do not name an origin.
     let origin = source["origin"]["kind"].as_str().unwrap_or("human");
     let typed = origin == "human" && source["promptSource"] != "system";

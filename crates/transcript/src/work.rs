@@ -27,7 +27,7 @@ use super::{
     content::{Block, each_block, tool_output},
     denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, Fact, each_fact},
-    human::{by_a_human, chosen_answers},
+    human::{by_a_human, chosen_answers, is_a_persons},
     prompts,
     steps::{Step, Steps, cut_in_the_middle, denied_line},
     waiting::Waiting,
@@ -259,6 +259,11 @@ impl Work {
         }
         for block in each_block(&record["message"]["content"]) {
             match block {
+                // A tag in a record that names another origin is the client's, whatever its name.
+                Block::Text(text)
+                    if !by_the_model
+                        && text.trim_start().starts_with('<')
+                        && !is_a_persons(record) => {}
                 Block::Text(text) => self.take_text(text, by_the_model),
                 Block::Call(block) if by_the_model => self.begin_call(block),
                 Block::Result(block) => self.end_call(block, record),
