@@ -204,6 +204,27 @@ fn the_handoff_of_a_session_is_made_of_its_transcript_without_a_supervisor() {
         assert!(handoff.contains(part), "{handoff}");
     }
     assert!(!handoff.contains("pitstop-order"), "{handoff}");
+    assert!(handoff.contains("The turn was over."), "{handoff}");
+    let call =
+        json!([{ "type": "tool_use", "id": "1", "name": "Bash", "input": { "command": "make" } }]);
+    let assistant = |content: Value| json!({ "type": "assistant", "sessionId": session, "message": { "role": "assistant", "content": content } });
+    for (more, standing) in [
+        (assistant(call), "The turn was stopped before its end"),
+        (line("user", "Go on with it."), "the last request is open"),
+        (
+            line("user", "[Request interrupted by user]"),
+            "The turn was stopped",
+        ),
+        (line("assistant", "It is done."), "The turn was over."),
+    ] {
+        let mut written = fs::read_to_string(&transcript).unwrap();
+        written.push_str(&format!("{more}\n"));
+        fs::write(&transcript, written).unwrap();
+        let output = pitstop(&home, &["plugin", "handoff"], &question.to_string());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let handoff = fs::read_to_string(&file).unwrap();
+        assert!(handoff.contains(standing), "{more}: {handoff}");
+    }
 
     // Once it is removed nothing is written any more.
     remove(&home);

@@ -61,7 +61,11 @@ impl Ending {
     }
 
     fn take_prompt(&mut self, prompt: &str) {
-        self.is_in_turn = true;
+        // What the client carries out by itself begins no turn.
+        let own_work = ["<bash-", "<command-", "<local-command-"];
+        self.is_in_turn |= !own_work
+            .iter()
+            .any(|tag| prompt.trim_start().starts_with(tag));
         if let Some(own) = of_human(prompt) {
             let own = clipped(own.trim(), TEXT);
             self.first_prompt.get_or_insert_with(|| own.clone());
@@ -191,6 +195,13 @@ mod tests {
             .is_in_turn
         );
         assert!(!cut(&[user("go"), user("[Request interrupted by user]")]).is_in_turn);
+        for by_client in [
+            "command-name>/compact</command-name",
+            "local-command-stdout",
+            "bash-input>ls</bash-input",
+        ] {
+            assert!(!cut(&[user(format!("<{by_client}>"))]).is_in_turn);
+        }
         // The client's report at a resume on what was left running begins no turn.
         let mut report = user("<task-notification>\n<status>stopped</status>");
         report["queueTranscriptOnly"] = json!(true);

@@ -20,7 +20,7 @@ use crate::{
     },
     supervisor::boot::start_of_time,
 };
-use pitstop_agent::{AgentEvent, AgentKind, StartSource};
+use pitstop_agent::{AgentEvent, AgentKind, Background, StartSource};
 use pitstop_base::format;
 use pitstop_core::{
     app::{
@@ -33,7 +33,7 @@ use pitstop_core::{
 };
 use pitstop_handoff::{Handoff, breakpoint::git};
 use pitstop_store::PrivateDir;
-use pitstop_transcript::SessionId;
+use pitstop_transcript::{SessionId, ending::Ending};
 
 /// The session whose handoff is wanted.
 #[derive(Debug, Deserialize)]
@@ -111,6 +111,16 @@ fn draft(asked: &Question, here: &Here) -> Result<Handoff, Failure> {
     let git = out::runtime()?.block_on(git::facts(&here.directory, commits, None));
     drafting.update(Event::Read(ReadEvent::Git(git)));
     drafting.read(asked)?;
+    // No hook and no timer ends the turn here.
+    let ending = Ending::read(&asked.transcript);
+    if ending.is_ok_and(|ending| !ending.is_in_turn) {
+        drafting.update(Event::Agent(AgentEvent::TurnEnded {
+            session: asked.session,
+            last_message: None,
+            background: Background::default(),
+            transcript_path: None,
+        }));
+    }
     if !here.config.handoff.generate_handoff {
         return Err(out::failed(
             "no handoff is made",
