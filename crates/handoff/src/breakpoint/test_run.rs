@@ -259,6 +259,7 @@ fn place_of_runs(runs: &[&Command], row: &Row, failed: bool) -> (Option<String>,
         scopes.any(is_all)
     };
     let scope = match runs {
+        _ if failed && runs.iter().any(|one| one.stops_early()) => Scope::Some,
         _ if all => Scope::All,
         [only] => only.asks_of(row).1,
         _ => Scope::Some,

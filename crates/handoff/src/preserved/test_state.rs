@@ -23,6 +23,9 @@ pub struct TestState {
     /// The failing tests that the last run named: the same command runs the same tests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<String>,
+    /// The number of tests that the last run ran, as far as reported.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ran: u64,
     /// The owners of the tests, with the owner that ran last at the end: `passing` and `failing` end with the tests of these, in
     /// this order. The owners of the tests before them, which an older version has kept, are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -39,6 +42,14 @@ pub struct OwnerCounts {
     pub passing: usize,
     /// The number of its tests among those that failed.
     pub failing: usize,
+    /// The number of tests that its last whole run ran; 0 if that is not known.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ran: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it so")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The tests of one owner, or of an unknown one.
@@ -47,6 +58,7 @@ struct Group {
     owner: Option<Owner>,
     passing: Vec<String>,
     failing: Vec<String>,
+    ran: u64,
 }
 
 /// The verdicts of a run on its owner's tests.
@@ -60,6 +72,8 @@ struct Verdicts<'a> {
     unnamed: bool,
     /// A note that is kept among the failing tests from now on and is not a test's name.
     note: Option<String>,
+    /// The number of tests that it ran, if it was a whole run.
+    ran: Option<u64>,
 }
 
 /// A test run as a report describes it, in which not every name is known.
@@ -133,13 +147,22 @@ fn take_group(groups: &mut Vec<Group>, run: &Verdicts<'_>) -> Group {
 impl TestState {
     /// Applies the outcomes of the test runs of one command. `fixed` and `regressed` compare with the runs before it; a run of some
     /// tests, or of another owner's tests, does not change the results of the others. A run that could not be built shows nothing
-    /// about any test: it is listed in `failing` by the runner's name until one of that owner can be built again.
+    /// about any test: it is listed in `failing` by the runner's name until one of that owner can be built again. A run that failed may
+    /// have stopped early: it shows nothing of the tests that it does not name, unless it ran as many as the run before.
     pub fn apply_outcomes(&mut self, outcomes: &[TestOutcome]) {
         let Some(command) = outcomes.first().map(|one| one.command.as_str()) else {
             return;
         };
+        let ran = self.ran;
         let again = self.begin_command(command);
         for outcome in outcomes {
+            let count = outcome.count_tests();
+            self.ran = self.ran.saturating_add(count);
+            let counts = outcome.is_failure() && outcome.passed.is_some();
+            let mut owners = self.owners.iter();
+            let own = owners.find(|one| one.owner == outcome.owner);
+            let whole = own.map_or(0, |own| own.ran);
+            let is_short = counts && (whole == 0 || count < whole);
             let known: BTreeSet<&str> = outcome.passing.iter().map(String::as_str).collect();
             let failing: BTreeSet<&str> = outcome.failing.iter().map(String::as_str).collect();
             let built = outcome.built || !outcome.passing.is_empty();
@@ -155,7 +178,12 @@ impl TestState {
             let ended = built && outcome.complete && !outcome.spoilt;
             let covers = |name: &str| {
                 let same = ended && again.iter().any(|named| named == name);
-                built && (outcome.covers_test(name) || same || name == unnamed)
+                let is_known = if outcome.whole {
+                    !is_short
+                } else {
+                    outcome.covers_test(name)
+                };
+                built && (is_known || same && !(counts && count < ran) || name == unnamed)
             };
             let verdicts = Verdicts {
                 owner: &outcome.owner,
@@ -170,6 +198,7 @@ impl TestState {
                 } else {
                     Some(broken)
                 },
+                ran: (outcome.whole && !(counts && count < whole)).then_some(count),
             };
             self.apply_verdicts(
                 &verdicts,
@@ -202,6 +231,7 @@ impl TestState {
             all_named,
             unnamed: true,
             note: (!all_named).then(|| unnamed_note(run.command)),
+            ran: None,
         };
         let covers = |name: &str| {
             whole
@@ -217,6 +247,7 @@ impl TestState {
         (self.fixed, self.regressed) = (Vec::new(), Vec::new());
         let same = !command.is_empty() && self.command.as_deref() == Some(command);
         self.command = (!command.is_empty()).then(|| command.to_owned());
+        self.ran = 0;
         let named = std::mem::take(&mut self.named);
         if same { named } else { Vec::new() }
     }
@@ -234,6 +265,7 @@ impl TestState {
         let before = take_group(&mut groups, run);
         let mut now = Group {
             owner: before.owner,
+            ran: run.ran.unwrap_or(before.ran),
             ..Group::default()
         };
         let covered = |name: &str| run.all_named && covers(name);
@@ -284,12 +316,13 @@ impl TestState {
                 passing: tail(&mut passing, share.passing),
                 failing: tail(&mut failing, share.failing),
                 owner: Some(share.owner),
+                ran: share.ran,
             })
             .collect();
         groups.push(Group {
-            owner: None,
             passing,
             failing,
+            ..Group::default()
         });
         groups.reverse();
         groups
@@ -315,6 +348,7 @@ impl TestState {
                     owner,
                     passing,
                     failing,
+                    ran: group.ran,
                 });
             }
             self.passing.extend(group.passing);

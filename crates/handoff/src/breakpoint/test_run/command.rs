@@ -38,6 +38,10 @@ const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-
     --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only|\
     -Dtest|-pl|--tests|-x|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method";
 
+/// The flags with which a run ends at a test that fails, so that the others show nothing.
+const STOPS: &str =
+    "--bail|--exitfirst|--fail-fast|--failfast|--maxfail|--stop-on-failure|-failfast";
+
 /// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
@@ -157,6 +161,12 @@ impl Command {
     /// Reports whether it only shows text or changes the shell.
     pub(super) fn only_shows(&self) -> bool {
         is_among(SHOW, &self.words[0])
+    }
+
+    /// Reports whether it ends at a test that fails.
+    pub(super) fn stops_early(&self) -> bool {
+        let mut flags = self.words.iter().filter_map(|word| word.split('=').next());
+        flags.any(|flag| is_among(STOPS, flag))
     }
 
     fn calls_program(&self, program: &str) -> bool {

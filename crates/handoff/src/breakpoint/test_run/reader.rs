@@ -166,6 +166,10 @@ impl Reader {
     }
 
     fn count_tests(&mut self, line: &str) {
+        // `12/30 tests run`: it has stopped.
+        let mut shares = line.split(' ').filter_map(|word| word.split_once('/'));
+        self.run.narrowed |= self.row.word == "cargo nextest"
+            && shares.any(|(ran, all)| ran != all && all.parse::<u64>().is_ok());
         let all = self.run.all.get_or_insert(0);
         let failed = self.now.failed.get_or_insert(0);
         for pattern in &*COUNTS {

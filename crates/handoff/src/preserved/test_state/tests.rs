@@ -374,3 +374,111 @@ fn failures_whose_names_a_filter_has_left_out_are_noted_until_a_run_of_all_tests
         assert!(tests.failing.is_empty(), "{tests:?}");
     }
 }
+
+#[test]
+fn a_run_that_stopped_early_shows_nothing_of_the_tests_behind_it() {
+    let pytest = |names: &[&str], passed: u64| {
+        let lines = names.iter().map(|name| format!("FAILED {name} - E\n"));
+        let lines = lines.collect::<String>();
+        format!(
+            "=== short test summary info ===\n{lines}{} failed, {passed} passed in 0.1s\n",
+            names.len()
+        )
+    };
+    let cargo = |name: &str, passed: u64| {
+        format!(
+            "running {0} tests\ntest {name} ... FAILED\n\nfailures:\n    {name}\n\ntest result: FAILED. {passed} passed; 1 failed; 0 ignored\n",
+            passed + 1
+        )
+    };
+    let nextest = |name: &str, ran: &str| {
+        format!(
+            " Nextest run ID 2f6c with nextest profile: default\n        FAIL [   0.013s] tide {name}\n     Summary [   0.047s] {ran} tests run: 0 passed, 1 failed, 0 skipped\n"
+        )
+    };
+    let go = |name: &str| format!("--- FAIL: {name} (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n");
+    let (all, early) = (pytest(&["t.py::x", "t.py::y"], 28), pytest(&["t.py::x"], 3));
+    for (first, failed, second, output, open) in [
+        (
+            "cargo test",
+            cargo("b", 29),
+            "cargo test",
+            cargo("a", 11),
+            &["b", "a"][..],
+        ),
+        (
+            "cargo nextest run b",
+            nextest("b", "1"),
+            "cargo nextest run",
+            nextest("a", "1/4"),
+            &["tide b", "tide a"],
+        ),
+        (
+            "pytest -q",
+            all.clone(),
+            "pytest -q --maxfail=1",
+            early.clone(),
+            &["t.py::y", "t.py::x"],
+        ),
+        (
+            "pytest -q",
+            all.clone(),
+            "pytest -q",
+            early.clone(),
+            &["t.py::y", "t.py::x"],
+        ),
+        (
+            "pytest -k x",
+            all.clone(),
+            "pytest -k x",
+            early,
+            &["t.py::y", "t.py::x"],
+        ),
+        (
+            "go test ./...",
+            go("TestX"),
+            "go test -failfast ./...",
+            go("TestA"),
+            &["m/a.TestX", "m/a.TestA"],
+        ),
+        // They ran to the end.
+        (
+            "cargo test",
+            cargo("b", 29),
+            "cargo test",
+            cargo("a", 29),
+            &["a"],
+        ),
+        (
+            "pytest -q",
+            all.clone(),
+            "pytest",
+            pytest(&["t.py::x"], 29),
+            &["t.py::x"],
+        ),
+        (
+            "pytest -q",
+            all.clone(),
+            "pytest --maxfail=1",
+            "31 passed in 0.1s\n".to_owned(),
+            &[],
+        ),
+        (
+            "pytest t.py",
+            all,
+            "pytest t.py",
+            pytest(&["t.py::x"], 30),
+            &["t.py::x"],
+        ),
+        (
+            "go test ./...",
+            go("TestX"),
+            "go test ./...",
+            go("TestA"),
+            &["m/a.TestA"],
+        ),
+    ] {
+        let state = ran(&[(first, &failed), (second, &output)]);
+        assert_eq!(state.failing, open, "{first}; {second}");
+    }
+}
