@@ -398,86 +398,23 @@ fn a_run_that_stopped_early_shows_nothing_of_the_tests_behind_it() {
     };
     let go = |name: &str| format!("--- FAIL: {name} (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n");
     let (all, early) = (pytest(&["t.py::x", "t.py::y"], 28), pytest(&["t.py::x"], 3));
-    for (first, failed, second, output, open) in [
-        (
-            "cargo test",
-            cargo("b", 29),
-            "cargo test",
-            cargo("a", 11),
-            &["b", "a"][..],
-        ),
-        (
-            "cargo nextest run b",
-            nextest("b", "1"),
-            "cargo nextest run",
-            nextest("a", "1/4"),
-            &["tide b", "tide a"],
-        ),
-        (
-            "pytest -q",
-            all.clone(),
-            "pytest -q --maxfail=1",
-            early.clone(),
-            &["t.py::y", "t.py::x"],
-        ),
-        (
-            "pytest -q",
-            all.clone(),
-            "pytest -q",
-            early.clone(),
-            &["t.py::y", "t.py::x"],
-        ),
-        (
-            "pytest -k x",
-            all.clone(),
-            "pytest -k x",
-            early,
-            &["t.py::y", "t.py::x"],
-        ),
-        (
-            "go test ./...",
-            go("TestX"),
-            "go test -failfast ./...",
-            go("TestA"),
-            &["m/a.TestX", "m/a.TestA"],
-        ),
+    let passed = "31 passed in 0.1s\n".to_owned();
+    #[rustfmt::skip]
+    let cases = [
+        ("cargo test", cargo("b", 29), "cargo test", cargo("a", 11), &["b", "a"][..]),
+        ("cargo nextest run b", nextest("b", "1"), "cargo nextest run", nextest("a", "1/4"), &["tide b", "tide a"]),
+        ("pytest -q", all.clone(), "pytest -q --maxfail=1", early.clone(), &["t.py::y", "t.py::x"]),
+        ("pytest -q", all.clone(), "pytest -q", early.clone(), &["t.py::y", "t.py::x"]),
+        ("pytest -k x", all.clone(), "pytest -k x", early, &["t.py::y", "t.py::x"]),
+        ("go test ./...", go("TestX"), "go test -failfast ./...", go("TestA"), &["m/a.TestX", "m/a.TestA"]),
         // They ran to the end.
-        (
-            "cargo test",
-            cargo("b", 29),
-            "cargo test",
-            cargo("a", 29),
-            &["a"],
-        ),
-        (
-            "pytest -q",
-            all.clone(),
-            "pytest",
-            pytest(&["t.py::x"], 29),
-            &["t.py::x"],
-        ),
-        (
-            "pytest -q",
-            all.clone(),
-            "pytest --maxfail=1",
-            "31 passed in 0.1s\n".to_owned(),
-            &[],
-        ),
-        (
-            "pytest t.py",
-            all,
-            "pytest t.py",
-            pytest(&["t.py::x"], 30),
-            &["t.py::x"],
-        ),
-        (
-            "go test ./...",
-            go("TestX"),
-            "go test ./...",
-            go("TestA"),
-            &["m/a.TestA"],
-        ),
-    ] {
+        ("cargo test", cargo("b", 29), "cargo test", cargo("a", 29), &["a"]),
+        ("pytest -q", all.clone(), "pytest", pytest(&["t.py::x"], 29), &["t.py::x"]),
+        ("pytest -q", all.clone(), "pytest --maxfail=1", passed, &[]),
+        ("pytest t.py", all, "pytest t.py", pytest(&["t.py::x"], 30), &["t.py::x"]),
+        ("go test ./...", go("TestX"), "go test ./...", go("TestA"), &["m/a.TestA"]),
+    ];
+    for (first, failed, second, output, open) in cases {
         let state = ran(&[(first, &failed), (second, &output)]);
         assert_eq!(state.failing, open, "{first}; {second}");
     }
