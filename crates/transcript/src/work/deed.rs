@@ -10,7 +10,7 @@ use crate::{
 use super::{excerpt::verdict, places::join_path};
 
 /// The programs that only show what others have made, and hide their exit status behind a pipe, and those that only prepare the files.
-const ASIDE: &str = "awk|bat|cat|chmod|column|cp|cut|egrep|fgrep|find|grep|head|jq|kill|less|ln|ls|mkdir|more|mv|pkill|rg|rm|sed|\
+const ASIDE: &str = "awk|bat|cat|chmod|column|cp|cut|diff|egrep|fgrep|find|grep|head|jq|kill|less|ln|ls|mkdir|more|mv|pkill|rg|rm|sed|\
     sort|tac|tail|tee|touch|tr|uniq|wc|xargs";
 
 /// The words behind a program with which it does the same.
@@ -22,6 +22,21 @@ const COMPOUND: &str =
 
 /// The words in front of a program that change nothing of what it does.
 const WRAPPERS: &str = "command|exec|nice|time|timeout";
+
+/// The flags that choose some of the tests or packages, and those with which a program does not do its work, or does it elsewhere.
+const NARROWS: &str = "-E|-L|-R|-g|-k|-m|-p|-pl|-run|-t|-w|-Dtest|--bin|--bins|--deselect|--doc|--example|--exclude|--filter|--grep|--group|\
+    --ignore|--last-failed|--lf|--lib|--only|--package|--scope|--skip|--tag|--test|--testNamePattern|--test-name-pattern|--tests";
+const IDLE: &str = "-C|-V|-h|-n|--check|--co|--collect-only|--cwd|--directory|--dry-run|--help|--list|--listTests|--manifest-path|--no-run|\
+    --prefix|--version";
+
+/// The flags that change nothing of what a runner of tests runs.
+const QUIET: &str = "--|-q|-s|-v|-vv|-x|--no-capture|--nocapture|--quiet|--trace|--verbose";
+
+/// The parts of words by which a program is known to test or check what others make.
+const CHECKS: [&str; 8] = [
+    "build", "check", "clippy", "fmt", "lint", "spec", "test", "tsc",
+];
+const TESTS: [&str; 6] = ["jest", "mocha", "phpunit", "spec", "test", "tox"];
 
 /// What a call did; see the top of this file.
 #[derive(Clone, Debug, Default)]
@@ -112,16 +127,20 @@ impl Deed {
         self.line == other.line && is_same_place(&self.place, &other.place)
     }
 
-    /// Forgets the parts of this failed one that have worked in a later one; returns whether none is left.
+    /// Forgets the parts of this failed one that have worked in a later one; returns whether none is left. The last one is what the
+    /// others were for, unless they check something.
     pub(super) fn is_done_by(&mut self, later: &Self) -> bool {
         let has_worked = |part: &Part| {
             let mut worked = later.parts.iter().filter(|one| one.is_own);
-            worked.any(|one| one.is_same(part))
+            worked.any(|one| one.overtakes(part))
         };
         let may_fail = self.parts.iter().any(|part| part.may_fail);
         let known = self.parts.len();
-        self.parts
-            .retain(|part| part.may_fail == may_fail && !has_worked(part));
+        let is_reached = self.parts.last().is_some_and(has_worked);
+        self.parts.retain(|part| {
+            let is_wanted = !is_reached || part.names(&CHECKS);
+            part.may_fail == may_fail && is_wanted && !has_worked(part)
+        });
         self.is_same_line(later) || self.parts.is_empty() && known > 0
     }
 }
@@ -140,6 +159,58 @@ impl Part {
         is_among(ASIDE, program)
             || is_among(SAYS_NOTHING, program)
             || behind.any(|word| is_among(ASIDE_WORDS, word))
+    }
+
+    /// Reports whether its program or the first words behind it contain one of these.
+    fn names(&self, marks: &[&str]) -> bool {
+        let mut words = self.words.iter().take(3);
+        words.any(|word| !word.contains(['.', '=']) && marks.iter().any(|mark| word.contains(mark)))
+    }
+
+    /// Reports whether nothing of the other one, which failed, is open once this one has worked: it is the same, or the same with more
+    /// flags, or the same runner with tests that are no fewer.
+    fn overtakes(&self, failed: &Self) -> bool {
+        if self.is_same(failed) {
+            return true;
+        }
+        let lacking = |one: &Self, other: &Self| -> Vec<String> {
+            let words = one.words.iter().filter(|word| !other.words.contains(word));
+            words.cloned().collect()
+        };
+        let (extra, missing) = (lacking(self, failed), lacking(failed, self));
+        let is_flag = |word: &String| word.starts_with('-');
+        let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+        let narrows =
+            |word: &str| is_among(NARROWS, &name(word)) || word.starts_with("--workspace=");
+        let is_variable_of = |word: &String| is_variable(word);
+        let is_joined = |word: &String| matches!(word.as_str(), "|" | "<" | "(");
+        if !is_same_place(&self.place, &failed.place)
+            || self.program() != failed.program()
+            || extra.iter().chain(&missing).any(is_variable_of)
+            || self.words.iter().chain(&failed.words).any(is_joined)
+            || extra.iter().any(|word| is_among(IDLE, &name(word)))
+        {
+            return false;
+        }
+        if self.names(&TESTS) && failed.names(&TESTS) {
+            let is_above = |word: &String| {
+                let path = word.trim_end_matches("...").trim_end_matches('/');
+                missing.iter().any(|below| below.starts_with(path)) || word == "./..."
+            };
+            let is_number = |word: &String| word.bytes().all(|byte| byte.is_ascii_digit());
+            return extra.iter().all(|word| {
+                (is_flag(word) || is_number(word) || is_above(word)) && !narrows(word)
+            }) && missing
+                .iter()
+                .all(|word| !is_flag(word) || narrows(word) || is_among(QUIET, word));
+        }
+        // The directory itself is no part of it.
+        let is_part = |(at, word): (usize, &String)| {
+            narrows(word) && extra.get(at + 1).is_none_or(|of| of != ".")
+        };
+        missing.is_empty()
+            && extra.first().is_some_and(is_flag)
+            && !extra.iter().enumerate().any(is_part)
     }
 
     fn is_same(&self, other: &Self) -> bool {
@@ -200,7 +271,13 @@ impl Reader {
                     self.nested -= usize::from(sign == ")");
                     self.words.push(text);
                 }
-                (_, "|") => self.words.push(text),
+                (_, "|") => {
+                    // A subshell is before it.
+                    for part in self.parts.iter_mut().filter(|_| self.words.is_empty()) {
+                        part.is_own = self.pipes_fail;
+                    }
+                    self.words.push(text);
+                }
                 (_, sign) => self.take_sign(sign),
             }
         }
@@ -243,6 +320,12 @@ impl Reader {
             let own = words.iter().take_while(is_its_own).count();
             words.drain(..own);
         }
+        while words.first().is_some_and(|word| is_among(COMPOUND, word)) {
+            self.is_compound = true;
+            let of_shell =
+                ["case", "for", "function", "select"].contains(&words.remove(0).as_str());
+            words.drain(if of_shell { 0.. } else { words.len().. });
+        }
         let Some(first) = words.first() else { return };
         if self.is_next && !self.stops {
             for part in &mut self.parts {
@@ -250,7 +333,6 @@ impl Reader {
             }
         }
         self.is_either &= !std::mem::take(&mut self.is_next);
-        self.is_compound |= is_among(COMPOUND, first);
         match first.as_str() {
             "cd" | "pushd" => {
                 let target = words[1..].iter().find(|word| !word.starts_with('-'));
@@ -338,6 +420,62 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_is_done_by_what_goes_further_and_by_nothing_narrower() {
+        for (failed, later) in [
+            ("mix test test/a_test.exs", "mix test --seed 0"),
+            (
+                "cd web && pytest tests/a.py::x -q",
+                "cd web && pytest tests",
+            ),
+            (
+                "cargo test -p x parser -- --nocapture",
+                "cargo test --workspace",
+            ),
+            ("go test ./a", "go test ./..."),
+            ("npx jest -t sum src/a.test.ts", "npx jest --coverage"),
+            ("./gradlew test --tests A", "./gradlew test"),
+            (
+                "git add a dist/x.css && git commit -m one",
+                "git add -f dist/x.css && git commit -m one",
+            ),
+            ("mkdir out && ./run.sh", "./run.sh"),
+            ("pip install x && python app.py", "python app.py"),
+            ("git push", "git push --set-upstream origin x"),
+            ("npm install", "npm install --legacy-peer-deps"),
+            ("npx tsc --noEmit", "npx tsc --noEmit -p ."),
+            ("A=1 make all", "A=1 make all -j 4"),
+        ] {
+            assert!(is_done(failed, later, ""), "{failed} -> {later}");
+        }
+        for (failed, later) in [
+            ("mix test", "mix test test/a_test.exs"),
+            ("pytest tests/a.py", "pytest tests/b.py"),
+            ("pytest", "pytest -k sum"),
+            ("cargo test", "cargo test -p x"),
+            ("cargo test --no-default-features", "cargo test"),
+            ("cargo build", "cargo build -p x"),
+            ("cargo build", "cargo build --help"),
+            ("npm test", "npm test --workspace=web"),
+            ("npm run lint && npm run build", "npm run build"),
+            ("cargo fmt --check && cargo test", "cargo test"),
+            ("make", "make clean"),
+            ("make -C a", "make -C b"),
+            ("make", "make -C a"),
+            ("git push", "git push origin x"),
+            ("A=1 make all", "make all -j 4"),
+            ("make all", "A=1 make all"),
+            ("git push", "git stash push -m x"),
+            ("terraform apply", "terraform apply --dry-run"),
+        ] {
+            assert!(!is_done(failed, later, ""), "{failed} -> {later}");
+        }
+        // One part after the other.
+        let mut failed = Deed::of_line("npm run lint && npm run build", "/p");
+        assert!(!failed.is_done_by(&Deed::of_line("npm run lint", "/p")));
+        assert!(failed.is_done_by(&Deed::of_line("npm run build", "/p")));
+    }
+
+    #[test]
     fn an_exit_status_that_is_not_the_programs_own_shows_nothing_and_its_output_may() {
         for later in [
             "npm run build 2>&1 | tail -5",
@@ -346,6 +484,7 @@ mod tests {
             "npm run build > /tmp/log 2>&1; tail -3 /tmp/log",
             "npm run build | tee log | head\ngit status",
             "npm run build & sleep 5",
+            "(npm run build) 2>&1 | tail -5",
         ] {
             let mut deed = Deed::of_line(later, "/p");
             assert!(!is_done("npm run build", later, "dist/a.js"), "{later}");
@@ -379,6 +518,7 @@ mod tests {
             "grep -rn 'error:' src | head; ls",
             "git log | head",
             "docker logs api 2>&1 | tail",
+            "for f in a b; do echo $f; cat $f; done",
         ] {
             let mut deed = Deed::of_line(shows, "/p");
             assert_eq!(
