@@ -12,11 +12,12 @@ use super::{
     PreservedState,
     sections::one_line,
     summary::make_harmless,
-    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, prompt_line, tried_line},
+    work::{ALSO_NAMED, REFERENCES, failure_text, file_line, prompt_line, tried_line, why_start},
 };
 use pitstop_transcript::{
     human::{PROMPTS_HEADING, Said, listed_in},
     prose::LEFT_OUT,
+    steps::Step,
     words::{on_one_line, plain_key},
     work::{
         BRANCH, COMMANDS_HEADING, FAILURE_HEADING, Failure, FileAtHand, TRIED_HEADING,
@@ -119,18 +120,23 @@ impl WorkFact {
             .chain(work.tried.iter().cloned().map(Self::Tried))
     }
 
-    /// Reports whether it is in the message, given as `text` with each run of blanks reduced to one.
-    fn is_in(&self, text: &str, has_branch: bool) -> bool {
+    /// Reports whether it is in the message, given as `text` with each run of blanks reduced to one, or in one of its steps.
+    fn is_in(&self, text: &str, has_branch: bool, steps: &[Step]) -> bool {
+        let is_step = |call: &str, wrong: bool| {
+            let mut steps = steps.iter().filter(|step| !wrong || step.went_wrong());
+            steps.any(|step| step.shows(call))
+        };
         match self {
             Self::File(file) => is_in_text(text, &file.path),
             // Git's own section has the current branch; the transcript's may be an earlier one.
             Self::Reference(branch) if branch.starts_with(BRANCH) && has_branch => true,
-            Self::Name(text_of, _) | Self::Reference(text_of) | Self::Command(text_of) => {
-                is_in_text(text, text_of)
-            }
+            Self::Name(text_of, _) | Self::Reference(text_of) => is_in_text(text, text_of),
+            Self::Command(command) => is_in_text(text, command) || is_step(command, false),
             Self::LastFailure(failure) | Self::Tried(failure) => {
                 let line = failure.lines.first();
-                is_in_text(text, &failure.call) && line.is_none_or(|line| is_in_text(text, line))
+                let is_listed = is_in_text(text, &failure.call)
+                    && line.is_none_or(|line| is_in_text(text, line));
+                is_listed || is_step(&failure.call, true) && text.contains(&why_start(failure))
             }
         }
     }
@@ -243,7 +249,10 @@ pub fn check(text: &str, state: &PreservedState, work: &WorkAtHand) -> Check {
     let facts: Vec<WorkFact> = WorkFact::all_of(work).collect();
     // Among the steps a command may have several lines.
     let (line, has_branch) = (on_one_line(text), names_a_branch(text));
-    let missing = facts.iter().filter(|fact| !fact.is_in(&line, has_branch));
+    let steps = Step::read_all(text);
+    let missing = facts
+        .iter()
+        .filter(|fact| !fact.is_in(&line, has_branch, &steps));
     let missing_facts = missing.cloned().collect();
     Check {
         prompts: own.len(),

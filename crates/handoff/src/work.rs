@@ -185,12 +185,7 @@ pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String 
     let plan = work.plan.iter().flat_map(|plan| plan.lines());
     let mut said: HashSet<String> = plan.map(|line| line.trim().to_owned()).collect();
     let mut shown = Vec::new();
-    for (age, step) in work.steps.iter().rev().enumerate() {
-        // Of two steps that did the same, only the later is shown.
-        let later = &work.steps[work.steps.len() - age..];
-        if later.iter().any(|other| step.is_repeated_by(other)) {
-            continue;
-        }
+    for (age, step) in latest_steps(work) {
         let mut details = DETAILS.iter().filter(|(before, _)| age < *before);
         let text = details
             .next()
@@ -209,22 +204,42 @@ pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String 
     format!("{head}\n\n{}", in_fence(&shown.concat()))
 }
 
-/// Returns the work without the commands and failures that are shown among the steps.
+/// Returns the steps, each with its age, the latest first: of two that did the same, only the later one.
+fn latest_steps(work: &WorkAtHand) -> impl Iterator<Item = (usize, &Step)> {
+    let steps = work.steps.iter().rev().enumerate();
+    steps.filter(|(age, step)| {
+        let later = &work.steps[work.steps.len() - age..];
+        !later.iter().any(|other| step.is_repeated_by(other))
+    })
+}
+
+/// Returns the start of the line that says why a call failed, by which a step is known to show it: a step cuts longer lines.
+pub(super) fn why_start(failure: &Failure) -> String {
+    let why = on_one_line(failure.lines.first().map_or("", String::as_str));
+    why[..why.floor_char_boundary(30)].to_owned()
+}
+
+/// Returns the work without the commands and failures that the steps show: those that came from one of them. Of a failure they
+/// show the reason, too.
 pub fn unsaid_by(steps: &str, work: &WorkAtHand) -> WorkAtHand {
-    // A command of several lines is one line in the lists.
-    let steps = on_one_line(steps);
-    let is_shown = |text: &String| is_whole_in(&steps, &on_one_line(text));
+    let fenced = steps.lines().skip_while(|line| !line.starts_with("```"));
+    let count = fenced.filter(|line| !line.starts_with([' ', '`'])).count();
+    let shown: Vec<&Step> = latest_steps(work)
+        .take(count)
+        .map(|(_, step)| step)
+        .collect();
+    // A command may be a part of another one.
+    let text = on_one_line(steps);
     let is_unsaid = |failure: &&Failure| {
-        let mut said = std::iter::once(&failure.call).chain(failure.lines.first());
-        !said.all(is_shown)
+        let mut wrong = shown.iter().filter(|step| step.went_wrong());
+        !(wrong.any(|step| step.is_call(&failure.call)) && text.contains(&why_start(failure)))
+    };
+    let is_new = |command: &&String| {
+        let is_step = shown.iter().any(|step| step.is_call(command));
+        !is_step && !is_whole_in(&text, &on_one_line(command))
     };
     WorkAtHand {
-        commands: work
-            .commands
-            .iter()
-            .filter(|command| !is_shown(command))
-            .cloned()
-            .collect(),
+        commands: work.commands.iter().filter(is_new).cloned().collect(),
         last_failure: work.last_failure.as_ref().filter(is_unsaid).cloned(),
         tried: work.tried.iter().filter(is_unsaid).cloned().collect(),
         ..WorkAtHand::default()
@@ -493,7 +508,8 @@ mod tests {
         let mut next = Work::default();
         next.take_record(&json!({ "type": "user", "message": { "content": text } }));
         let carried = next.report();
-        assert_eq!(carried.commands[0], "cargo test");
+        // What went wrong is among the failures.
+        assert!(carried.commands[0].starts_with("cargo run --example"));
         assert!(!carried.steps.is_empty() && carried.tried == work.tried);
         assert_eq!(carried.last_failure, work.last_failure);
         let small = handoff_within(6_000, &work, TurnStanding::Over);
@@ -501,6 +517,58 @@ mod tests {
             small.len() <= 6_000 && small.contains("$ cargo test\n"),
             "{small}"
         );
+    }
+
+    #[test]
+    fn what_came_from_a_shown_step_is_in_no_list_however_that_is_cut() {
+        let lines = (0..90).map(|n| format!("print({n:060})\n"));
+        let script = format!("python3 - <<'EOF'\n{}EOF", lines.collect::<String>());
+        let lines = format!(
+            "cd web &&\n  npm run build -- --flag  {} &&\n\n  npm test",
+            "x".repeat(500)
+        );
+        let error = "Traceback (most recent call last):\nValueError: x";
+        for (command, output, failed) in [
+            (&*script, "", false),
+            (&script, error, true),
+            (&lines, "", false),
+            (
+                &lines,
+                "web/a.ts(3,4): error TS2322: Type 'string' is not assignable to type 'number' in this place",
+                true,
+            ),
+        ] {
+            let work = work_of(&[("ls", "a", false), (command, output, failed)]);
+            let text = handoff_within(50_000, &work, TurnStanding::Over);
+            for list in ["## Commands", "## Last failure", "## Tried"] {
+                assert!(!text.contains(list), "{text}");
+            }
+            assert!(crate::check(&text, &PreservedState::default(), &work).is_complete());
+            // The session after the next one knows it, too.
+            let mut next = Work::default();
+            next.take_record(&json!({ "type": "user", "message": { "content": text } }));
+            let (next, listed) = (next.report(), usize::from(!failed));
+            assert_eq!(
+                (next.commands.len(), next.last_failure.is_some()),
+                (1 + listed, failed)
+            );
+            assert_eq!(work.commands.len(), 1 + listed);
+        }
+        // A step that does not show the reason says nothing of it.
+        let lines: Vec<String> = (0..180)
+            .map(|n| format!("{n} a line of the log\n"))
+            .collect();
+        let printed = format!(
+            "{}error: it broke\n{}",
+            lines[..90].concat(),
+            lines[90..].concat()
+        );
+        let text = handoff_within(
+            50_000,
+            &work_of(&[("make", &printed, true)]),
+            TurnStanding::Over,
+        );
+        assert!(text.contains("## Last failure\n\n`make`"), "{text}");
     }
 
     #[test]

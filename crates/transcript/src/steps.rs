@@ -30,7 +30,8 @@ use super::{
     denial::Denial,
     human::section_lines,
     todo::is_todo_tool,
-    words::{split_ends, without_signals},
+    words::{on_one_line, split_ends, without_signals},
+    work::COMMAND_CAP,
 };
 
 /// The heading of the handoff's section that holds the steps.
@@ -219,8 +220,49 @@ impl Step {
         self.outcome == Outcome::Worked && same
     }
 
+    /// Returns the shell command that it ran, in one line; where it was cut, with its start and its end.
+    fn command(&self) -> Option<String> {
+        let first = self.head.strip_prefix(RAN)?;
+        let lines = self.input.iter().map(|line| line.trim());
+        let lines = lines.filter(|line| *line != IN_BACKGROUND);
+        let lines: Vec<&str> = std::iter::once(first).chain(lines).collect();
+        Some(on_one_line(&lines.join(" ")))
+    }
+
+    /// Reports whether it is the call that the lists of commands and failures have by this name.
+    pub fn is_call(&self, name: &str) -> bool {
+        let call = self.command().unwrap_or_else(|| self.head.clone());
+        let rest = self.head.strip_prefix(name);
+        cut_in_the_middle(&call, COMMAND_CAP) == name
+            || rest.is_some_and(|rest| !self.is_command() && rest.starts_with([':', ',']))
+    }
+
+    /// Reports whether a handoff that shows it shows the call of this name, of which it may have cut any part but the start.
+    pub fn shows(&self, name: &str) -> bool {
+        let call = self.command().unwrap_or_else(|| self.head.clone());
+        let start = |text: &str| {
+            text.split('…')
+                .next()
+                .unwrap_or_default()
+                .trim_end()
+                .to_owned()
+        };
+        let (own, other) = (start(&call), start(name));
+        let is_cut = own.len() < call.len() || other.len() < name.len();
+        let is_start = own.starts_with(&other) || other.starts_with(&own);
+        self.is_call(name) || is_cut && is_start && !own.is_empty() && !other.is_empty()
+    }
+
+    /// Reports whether it is a call that went wrong or was not allowed.
+    pub const fn went_wrong(&self) -> bool {
+        matches!(
+            self.outcome,
+            Outcome::Failed | Outcome::Refused | Outcome::Blocked
+        )
+    }
+
     /// Returns the shell command that it ran, or another call that went wrong, in one line, whether it went wrong, and what its
-    /// output told; none if the command was cut.
+    /// output said.
     pub(crate) fn ended_call(&self) -> Option<(String, bool, String)> {
         let output = match self.outcome {
             Outcome::Worked | Outcome::Failed => self.output.join("\n"),
@@ -230,15 +272,11 @@ impl Step {
             }
             _ => return None,
         };
-        let went_wrong = self.outcome != Outcome::Worked;
-        let Some(first) = self.head.strip_prefix(RAN) else {
-            return went_wrong.then(|| (self.head.clone(), true, output));
-        };
-        let lines = self.input.iter().map(|line| line.trim());
-        let lines = lines.filter(|line| *line != IN_BACKGROUND);
-        let lines: Vec<&str> = std::iter::once(first).chain(lines).collect();
-        let is_whole = !lines.iter().any(|line| line.starts_with('…'));
-        is_whole.then(|| (lines.join(" "), went_wrong, output))
+        let went_wrong = self.went_wrong();
+        match self.command() {
+            Some(command) => Some((command, went_wrong, output)),
+            None => went_wrong.then(|| (self.head.clone(), true, output)),
+        }
     }
 
     /// Returns the step as lines of the handoff, with [`SAID_BELOW`] in place of lines in `said`; its own lines are added there.
@@ -279,7 +317,7 @@ impl Step {
     }
 
     /// Reads the steps of a handoff back.
-    fn read_all(handoff: &str) -> Vec<Self> {
+    pub fn read_all(handoff: &str) -> Vec<Self> {
         let mut steps: Vec<Self> = Vec::new();
         // True once the line with the outcome of the step has been read.
         let mut is_output = false;

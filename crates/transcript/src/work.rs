@@ -52,7 +52,7 @@ const FAILURES: usize = 32;
 const TEXTS: usize = 6;
 
 /// The most of a command, of a line of output and of the assistant's last words that is reported, in bytes.
-const COMMAND_CAP: usize = 240;
+pub(crate) const COMMAND_CAP: usize = 240;
 const LINE_CAP: usize = 240;
 const WORDS_CAP: usize = 1_600;
 

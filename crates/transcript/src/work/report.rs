@@ -90,12 +90,20 @@ impl Work {
         }
     }
 
-    /// Returns the latest commands, with only the latest of those that do the same.
+    /// Returns the latest commands, with only the latest of those that do the same, and without those that went wrong: these are
+    /// among the failures.
     fn latest_commands(&self) -> Vec<String> {
         let mut kinds = BTreeSet::new();
+        let failures = self.failures.iter().map(|(_, failure)| failure);
+        let is_open = |command: &String| {
+            failures
+                .clone()
+                .any(|one| !one.worked_later && one.call == *command)
+        };
         self.commands
             .iter()
             .rev()
+            .filter(|command| !is_open(command))
             .filter(|command| kinds.insert(command_kind(&plain_command(command))))
             .take(SHOWN_COMMANDS)
             .cloned()
