@@ -281,9 +281,9 @@ pub fn recognise_runs(command: Option<&str>, output: &str) -> Vec<TestOutcome> {
     shell.recognise_runs(output)
 }
 
+#[cfg(test)]
 impl<'a> Shell<'a> {
     /// Describes a command in the directory `/p`.
-    #[cfg(test)]
     pub(crate) fn in_p(command: &'a str, failed: bool) -> Self {
         Self {
             command: Some(command),
@@ -291,7 +291,9 @@ impl<'a> Shell<'a> {
             failed,
         }
     }
+}
 
+impl Shell<'_> {
     /// Returns the outcomes of the test runs in the output of this command, in order of the runners.
     ///
     /// `output` is its standard output followed by its standard error.

@@ -68,9 +68,7 @@ fn a_message_that_is_being_edited_is_not_sent() {
 
 #[test]
 fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    let mut bench = Bench::with(config.clone());
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));
     let effects = bench.git();
@@ -82,7 +80,7 @@ fn auto_mode_waits_for_the_editor_and_asks_once_it_is_left() {
     bench.close(&base);
     assert_eq!(bench.step(), Some(Step::Review));
     // One that has not begun yet does not begin.
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     let base = bench.lend();
     bench.used(155_000);
     bench.send(Event::TimerFired(TimerId::Age));

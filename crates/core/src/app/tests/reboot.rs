@@ -463,10 +463,8 @@ fn manual_mode_and_a_pause_leave_it_to_the_human() {
 
 #[test]
 fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
     for stopped in [false, true] {
-        let mut bench = Bench::with(config.clone());
+        let mut bench = Bench::in_mode(RebootMode::Auto);
         bench.used(155_000);
         bench.send(Event::TimerFired(TimerId::Age));
         let effects = bench.git();
@@ -482,8 +480,6 @@ fn auto_mode_goes_ahead_after_its_delay_unless_a_person_opens_the_review() {
 
 #[test]
 fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
     let held = |bench: &Bench| match banner(&bench.model) {
         Some(Banner::Held(breaker)) => Some(breaker),
         _ => None,
@@ -494,7 +490,7 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
     };
     // The third session in a row that has only looked at things, in one turn or in many.
     for turns in [0, 1, 9] {
-        let mut bench = Bench::with(config.clone());
+        let mut bench = Bench::in_mode(RebootMode::Auto);
         bench.git();
         bench.model.reboot.progress.idle_sessions = 2;
         for number in 0..turns {
@@ -525,7 +521,7 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
         }
     }
     // One turn after the last reboot, with work in it, is a good session.
-    let mut bench = Bench::with(config.clone());
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.git();
     bench.model.reboot.progress.idle_sessions = 2;
     bench.prompted(OLD, "work");
@@ -534,7 +530,7 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
     full(&mut bench);
     assert_eq!((held(&bench), bench.step()), (None, Some(Step::Armed)));
     // So many in an hour, until the first of them is an hour old.
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.model.reboot.done = vec![bench.at(); 20];
     full(&mut bench);
     let until = bench.at().wall + Duration::from_hours(1);
@@ -546,12 +542,10 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
 
 #[test]
 fn a_service_that_takes_no_prompt_holds_an_automatic_reboot_back() {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
     for failure in [Failure::UsageLimit, Failure::RateLimit, Failure::Account] {
         // The line is reached before the failure, or behind it.
         for before in [true, false] {
-            let mut bench = Bench::with(config.clone());
+            let mut bench = Bench::in_mode(RebootMode::Auto);
             bench.prompted(OLD, "work");
             if before {
                 bench.used(160_000);
@@ -570,7 +564,7 @@ fn a_service_that_takes_no_prompt_holds_an_automatic_reboot_back() {
             assert!(bench.step().is_some(), "{failure:?}");
         }
     }
-    let mut bench = Bench::with(config);
+    let mut bench = Bench::in_mode(RebootMode::Auto);
     bench.prompted(OLD, "work");
     bench.used(160_000);
     bench.failed(Failure::Service, "refused");

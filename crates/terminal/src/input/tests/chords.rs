@@ -229,9 +229,9 @@ fn chords_of_modify_other_keys_in_each_layout() {
             } else {
                 legacy.clone()
             };
-            let names = [(4, "ctrl-"), (2, "alt-"), (8, "super-"), (1, "shift-")];
-            let names = names.into_iter().filter(|(bit, _)| held(*bit));
-            let chord: String = names.map(|(_, name)| name).collect();
+            let modifiers = [(4, "ctrl-"), (2, "alt-"), (8, "super-"), (1, "shift-")];
+            let modifiers = modifiers.into_iter().filter(|(bit, _)| held(*bit));
+            let chord: String = modifiers.map(|(_, name)| name).collect();
             let wanted = [legacy, plain, both, first, other];
             check(&named(sent), &format!("{chord}{key}"), wanted);
         }
