@@ -79,14 +79,66 @@ const NAMES: [&str; 23] = [
 ];
 
 /// The endings of a name whose value is a password.
-const PASSWORD_NAMES: [&str; 6] = [
+const PASSWORD_NAMES: [&str; 15] = [
     "password",
     "passwd",
     "passwort",
     "passphrase",
     "pwd",
     "pass",
+    "pw",
+    "kennwort",
+    "wachtwoord",
+    "passord",
+    "heslo",
+    "senha",
+    "parola",
+    "salasana",
+    "passe",
 ];
+
+/// The parts by which words for a password are known that have other letters than those of ASCII.
+const FOREIGN: [&str; 18] = [
+    "арол",
+    "密码",
+    "密碼",
+    "口令",
+    "パスワード",
+    "비밀번호",
+    "암호",
+    "ontrase",
+    "asł",
+    "ösenord",
+    "elsz",
+    "ifre",
+    "ωδικ",
+    "סיסמ",
+    "المرور",
+    "पासवर्ड",
+    "hẩu",
+    "รหัสผ่าน",
+];
+
+/// The endings of the names whose random values are found at some distance.
+const DISTANT: [&str; 11] = [
+    "key",
+    "token",
+    "secret",
+    "pass",
+    "pwd",
+    "salt",
+    "pepper",
+    "cookie",
+    "auth",
+    "credential",
+    "credentials",
+];
+
+/// The words between a name and its value that say that it is its value.
+const LINKS: [&str; 6] = ["value", "is", "ist", "es", "est", "lautet"];
+
+/// The signs between the words of a name.
+const SEPARATORS: [char; 4] = ['_', '-', '.', ' '];
 
 /// The words in front of `seed` in the name of a secret; a seed of random numbers or of a database is none.
 const SEEDS: [&str; 9] = [
@@ -102,8 +154,8 @@ const OPEN_KEYS: [&str; 6] = ["primary", "foreign", "cache", "sort", "partition"
 /// The last words of names whose value may be an id in the form of a UUID; of `key`, only if it is the whole name.
 const ID_NAMES: [&str; 2] = ["sid", "session"];
 
-/// The beginnings of the ids of the model's service: of calls of tools, of messages and of requests.
-const ID_PREFIXES: [&str; 4] = ["toolu_", "srvtoolu_", "msg_", "req_"];
+/// The beginnings of the ids of the model's service: of calls of tools, of messages and of requests; and of public keys of SSH.
+const ID_PREFIXES: [&str; 5] = ["toolu_", "srvtoolu_", "msg_", "req_", "AAAA"];
 
 /// The values that people write where a password goes.
 const PLACEHOLDERS: [&str; 12] = [
@@ -539,42 +591,140 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
     }
 }
 
-/// Adds the keys that follow a secret's name at some distance, as in a table, in XML or on the next line.
+/// Adds the values that follow a secret's name at some distance: in a table, in XML, in a call, in a sentence, on the next line.
 fn distant(text: &str, found: &mut Vec<Secret>) {
     /// The longest text between a name and its value, with the name.
     const DISTANCE: usize = 80;
-    let is_part = |byte: &u8| Set::Url.has(*byte) || matches!(byte, b'+' | b'/' | b'=');
+    let is_part = |byte: &u8| Set::Url.has(*byte) || matches!(byte, b'+' | b'/');
+    let is_symbol = |byte: &u8| is_part(byte) || b"!@#$%^*?~&.".contains(byte);
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(begin) = bytes[at..].iter().position(u8::is_ascii_alphanumeric) {
-        let begin = at + begin;
-        at = begin + bytes[begin..].iter().take_while(|b| is_part(b)).count();
-        let value = &text[begin..at];
-        if !is_scrambled(value) && !looks_like_key(value) || is_id("", value) {
+        let mut begin = at + begin;
+        // The letter of an escape in JSON is no part of it.
+        if begin > 0 && bytes[begin - 1] == b'\\' && b"nrt".contains(&bytes[begin]) {
+            begin += 1;
+        }
+        let part = begin + bytes[begin..].iter().take_while(|b| is_part(b)).count();
+        at = part + bytes[part..].iter().take_while(|b| is_symbol(b)).count();
+        // Most are words, and one look at their bytes is enough.
+        let length = at - begin;
+        let is_odd = |byte: &u8| match byte {
+            b'a'..=b'z' | b'_' | b'-' | b'.' | b'/' => false,
+            b'A'..=b'Z' => length >= 20,
+            _ => true,
+        };
+        if length < 8 || !bytes[begin..at].iter().any(is_odd) {
+            continue;
+        }
+        let padding = bytes[part..].iter().take_while(|byte| **byte == b'=');
+        let key = &text[begin..part + padding.take(2).count()];
+        let is_key = is_scrambled(key) || looks_like_key(key);
+        let value = if is_key { key } else { &text[begin..at] };
+        let value = value.trim_end_matches('.');
+        let is_random = || value.len() <= VALUE_REACH && looks_random(value, true);
+        if !is_key && !is_random() || !is_value(value) {
             continue;
         }
         let before = text.ceil_char_boundary(begin.saturating_sub(DISTANCE));
-        let is_named = DISTANT_NAME.is_match(&bytes[before..begin]);
-        found.extend(is_named.then_some(Secret {
-            range: begin..at,
-            kind: SECRET,
+        let kind = kind_by_name(&text[before..begin], value, is_key);
+        found.extend(kind.map(|kind| Secret {
+            range: begin..begin + value.len(),
+            kind,
         }));
     }
 }
 
-/// The expression for a secret's name and what is between it and its value.
-static DISTANT_NAME: LazyLock<Regex> = LazyLock::new(|| {
-    let ends = NAME_ENDS.join("|");
-    expression(&format!(
-        r"(?:^|[^cC\s_-])[\s_-]*(?i:key|token|secret|password|passwd|passphrase|pwd|pass|salt|pepper|cookie|auth|credentials?)(?:[_-]?(?i:{ends}))?(?:[^0-9A-Za-z\n\]][^0-9A-Za-z\n]{{0,15}}\n?|\n)[^0-9A-Za-z\n]{{0,16}}(?:(?i:value|is|ist|es|est)[^0-9A-Za-z]{{1,8}})?$"
-    ))
-});
+/// Returns the kind of a random value by a secret's name in front of it. Between them are signs and up to three short words.
+fn kind_by_name(text: &str, value: &str, is_key: bool) -> Option<&'static str> {
+    // Beyond Latin, signs within a word are no letters, too.
+    let is_letter = |c: char| c.is_alphanumeric() || ('\u{300}'..'\u{2000}').contains(&c);
+    let is_word = |c: char| is_letter(c) || matches!(c, '_' | '-' | '.');
+    let (mut end, mut is_far) = (text.len(), false);
+    for _ in 0..4 {
+        let rest = text[..end].trim_end_matches(|c: char| !is_letter(c));
+        let word = &rest[rest.trim_end_matches(is_word).len()..];
+        let (signs, between) = (&text[rest.len()..end], &text[rest.len()..]);
+        let is_cut = signs.len() > 20
+            || between.matches('\n').count() > 1
+            // What is put together there is named as a whole.
+            || signs.contains("{}")
+            || is_far && signs.contains('[');
+        if word.is_empty() || is_cut || signs.starts_with(']') {
+            return None;
+        }
+        let phrase = &rest[rest.trim_end_matches(|c| is_word(c) || c == ' ').len()..];
+        let is_foreign = !word.is_ascii() && FOREIGN.iter().any(|one| word.contains(one));
+        let is_sql = ends_with(phrase, "identified by");
+        let is_password = is_foreign || is_sql || is_password_name(word);
+        if is_password || is_distant_name(phrase) {
+            let is_known = is_password || is_secret_name(phrase);
+            let is_near = !is_far && !is_sql;
+            let is = is_key || is_known && is_given(phrase, is_password, is_near, between, value);
+            let kind = if is_password { PASSWORD } else { SECRET };
+            return (is && !is_id(word, value)).then_some(kind);
+        }
+        end = rest.len() - word.len();
+        let is_short = word.chars().count() <= 12 && !word.bytes().any(|b| b.is_ascii_digit());
+        if !is_short && !text[..end].ends_with(" for ") || signs.contains(". ") {
+            return None;
+        }
+        is_far |= !LINKS.iter().any(|one| one.eq_ignore_ascii_case(word));
+    }
+    None
+}
+
+/// Reports whether a random value belongs to a name, by the form of both and what is between them.
+fn is_given(phrase: &str, is_password: bool, is_near: bool, between: &str, value: &str) -> bool {
+    let last = last_word(phrase);
+    let is_upper = !last.bytes().any(|byte| byte.is_ascii_lowercase());
+    let is_quoted = between.contains(['"', '\'', '`', '>', '|']);
+    let is_plain = |c: char| c.is_alphabetic() || c.is_whitespace() || ":=：".contains(c);
+    // Tests pass, too.
+    let is_verb = last == "pass" && !is_quoted && !between.contains([':', '=']);
+    let is_password = is_password && (is_near || !is_verb) || is_near && ends_with(last, "secret");
+    // In a list of texts a name is followed by another.
+    let is_set = is_quoted && (is_upper || !between.contains(',')) || between.chars().all(is_plain);
+    let is_set = is_set && is_near && !is_verb;
+    if !is_near && between.contains('\n') {
+        return false;
+    }
+    if !is_hex(value) {
+        return is_password && is_set || (is_password || value.len() >= 16) && is_shuffled(value);
+    }
+    // A hash in hex names a version of something more often.
+    let opens = phrase[..phrase.len() - last.len()].trim_end_matches(SEPARATORS);
+    let mut openers = ["api", "access", "secret", "auth"].iter();
+    let opens = openers.any(|one| ends_with(opens, one));
+    let gap = between.replace("\\n", "\n");
+    let is_below = gap.trim().is_empty() && gap.contains('\n');
+    let mut links = LINKS.iter();
+    let is_linked = is_near || is_quoted || links.any(|one| ends_with(between.trim_end(), one));
+    let is_long = value.len() >= 24 && (opens && is_linked || is_set && is_quoted && is_upper);
+    !is_below && (is_set && is_password || is_long)
+}
+
+/// Reports whether a name ends as those do whose random values are found at some distance.
+fn is_distant_name(phrase: &str) -> bool {
+    let mut name = phrase;
+    for end in NAME_ENDS {
+        if ends_with(name, end) {
+            name = name[..name.len() - end.len()].trim_end_matches(['_', '-']);
+        }
+    }
+    let mut ends = DISTANT.iter().filter(|one| ends_with(name, one));
+    ends.any(|one| !is_open(&name[..name.len() - one.len()]))
+}
+
+fn ends_with(text: &str, end: &str) -> bool {
+    let at = text.len().checked_sub(end.len());
+    at.is_some_and(|at| text.as_bytes()[at..].eq_ignore_ascii_case(end.as_bytes()))
+}
 
 /// Reports whether a value is an id that names something and opens nothing.
 fn is_id(name: &str, value: &str) -> bool {
     let lengths = value.split('-').map(str::len);
-    let is_hex = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && value.bytes().all(is_hex);
+    let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && is_hex(value);
     let last = last_word(name);
     let may_be_id = name == "key" || ID_NAMES.iter().any(|one| one.eq_ignore_ascii_case(last));
     // The model signs its thoughts so that the service knows them again.
@@ -584,7 +734,7 @@ fn is_id(name: &str, value: &str) -> bool {
 
 /// Returns the last word of a name in snake case, kebab case or camel case.
 fn last_word(name: &str) -> &str {
-    let begin = name.rfind(['_', '-', '.']).map_or(0, |at| at + 1);
+    let begin = name.rfind(SEPARATORS).map_or(0, |at| at + 1);
     let word = &name[begin..];
     let pairs = word.as_bytes().windows(2);
     let mut humps = pairs.map(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
@@ -650,18 +800,22 @@ fn is_secret_name(name: &str) -> bool {
     let tail_start = name.ceil_char_boundary(name.len().saturating_sub(24));
     let tail = &name[tail_start..];
     let last = last_word(tail);
-    let before = tail[..tail.len() - last.len()].trim_end_matches(['_', '-', '.']);
+    let before = tail[..tail.len() - last.len()].trim_end_matches(SEPARATORS);
     let is_in = |words: &[&str], word: &str| words.iter().any(|one| one.eq_ignore_ascii_case(word));
     if !before.is_empty() && is_in(&NAME_ENDS, last) {
         return is_secret_name(before);
     }
-    let lower = before.to_ascii_lowercase();
     if last.eq_ignore_ascii_case("seed") {
-        return SEEDS.iter().any(|word| lower.ends_with(word));
+        return SEEDS.iter().any(|word| ends_with(before, word));
     }
-    let is_open = lower.contains("public") || OPEN_KEYS.iter().any(|word| lower.ends_with(word));
-    let word = tail.rsplit(['_', '-', '.']).next().unwrap_or_default();
-    !is_open && (is_in(&NAMES, last) || is_in(&NAMES, word)) || is_password_name(word)
+    let word = tail.rsplit(SEPARATORS).next().unwrap_or_default();
+    (is_in(&NAMES, last) || is_in(&NAMES, word)) && !is_open(before) || is_password_name(word)
+}
+
+/// Reports whether the words in front of `key` or its like make it the name of something that anyone may know.
+fn is_open(before: &str) -> bool {
+    let lower = before.trim_end_matches(SEPARATORS).to_ascii_lowercase();
+    lower.contains("public") || OPEN_KEYS.iter().any(|word| lower.ends_with(word))
 }
 
 /// Reports whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
@@ -792,20 +946,40 @@ fn is_wordy(value: &str) -> bool {
     wordy && parts >= 2
 }
 
-/// Reports whether small letters, capitals and digits alternate as they do in no identifier: in base64, at more than a third of
-/// its places. Hashes in hex have no capitals.
-fn is_scrambled(value: &str) -> bool {
-    let bytes = value.as_bytes();
+/// Returns the places where small letters, capitals and digits follow one another.
+fn changes(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 1,
         b'A'..=b'Z' => 2,
         b'0'..=b'9' => 3,
         _ => 0,
     };
-    let changes = bytes.windows(2).filter(|pair| {
+    bytes.windows(2).filter(move |pair| {
         let (a, b) = (class(pair[0]), class(pair[1]));
         a != b && a * b > 0
-    });
+    })
+}
+
+/// Reports whether letters and digits alternate in a random value more than in words in camel case with numbers.
+fn is_shuffled(value: &str) -> bool {
+    let begins_word = |pair: &&[u8]| pair[0].is_ascii_uppercase() && pair[1].is_ascii_lowercase();
+    let count = changes(value.as_bytes())
+        .filter(|pair| !begins_word(pair))
+        .count();
+    count * 3 >= value.len() && !is_hex(value)
+}
+
+/// Reports whether a value has digits in hex and dashes only, and letters of one case.
+fn is_hex(value: &str) -> bool {
+    let is = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    let has = |class: fn(&u8) -> bool| value.as_bytes().iter().any(class);
+    value.bytes().all(is) && !(has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase))
+}
+
+/// Reports whether small letters, capitals and digits alternate as they do in no identifier: in base64, at more than a third of
+/// its places. Hashes in hex have no capitals.
+fn is_scrambled(value: &str) -> bool {
+    let bytes = value.as_bytes();
     let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
     // In twentieths: the fewer digits, the fewer changes chance gives.
     let least = if digits < 2 { 8 } else { 7 };
@@ -813,7 +987,7 @@ fn is_scrambled(value: &str) -> bool {
         && bytes
             .iter()
             .all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte))
-        && (changes.count() * 20 >= bytes.len() * least
+        && (changes(bytes).count() * 20 >= bytes.len() * least
             || bytes.len() >= 32 && entropy(bytes) >= 4.5)
         && bytes.iter().any(u8::is_ascii_lowercase)
         && bytes.iter().any(u8::is_ascii_uppercase)

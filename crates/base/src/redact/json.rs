@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Secret, apart, is_secret_name, mask, redact, secrets};
+use super::{Secret, apart, is_password_name, is_secret_name, last_word, mask, redact, secrets};
 
 /// Returns the same value with the secrets in its texts replaced by masks. A name counts as the name of its text.
 pub fn value(of: &Value) -> Value {
@@ -12,9 +12,14 @@ pub fn value(of: &Value) -> Value {
         Value::String(text) => Value::String(redact(text).into_owned()),
         Value::Array(values) => values.iter().map(value).collect(),
         Value::Object(fields) => {
+            let mut texts = fields.values().filter_map(Value::as_str);
+            let title = texts.find(|text| is_title(text));
             let masked = fields.iter().map(|(name, one)| {
                 let one = match one {
-                    Value::String(text) => Value::String(named(name, text).into_owned()),
+                    Value::String(text) => {
+                        let name = title.filter(|_| is_value_name(name)).unwrap_or(name);
+                        Value::String(named(name, text).into_owned())
+                    }
                     other => value(other),
                 };
                 (name.clone(), one)
@@ -32,6 +37,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;
     let mut name: Option<Cow<'_, str>> = None;
+    let mut title = Cow::Borrowed("");
     let mut at = 0;
     while let Some(begin) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
         let Some(end) = closing_quote(bytes, begin + 1) else {
@@ -51,6 +57,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
         }
         let name = name.take().filter(|_| follows_colon(bytes, begin));
         let masked = match &name {
+            Some(name) if is_value_name(name) && is_title(&title) => named(&title, &value),
             Some(name) => named(name, &value),
             None => redact(&value),
         };
@@ -60,6 +67,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
             out.push_str(&serde_json::to_string(&masked).unwrap_or_default());
             done = at;
         }
+        title = value;
     }
     if done == 0 {
         return Cow::Borrowed(text);
@@ -89,6 +97,16 @@ pub fn named<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
         Cow::Owned(once) => Cow::Owned(redact(&once).into_owned()),
         whole @ Cow::Borrowed(_) => whole,
     }
+}
+
+/// Reports whether a field has the value of what another field names: `{"name": "DB_PASSWORD", "value": "…"}`.
+fn is_value_name(name: &str) -> bool {
+    name.eq_ignore_ascii_case("value")
+}
+
+/// Reports whether a text is a secret's name, and more than a word such as `key`.
+fn is_title(text: &str) -> bool {
+    is_secret_name(text) && (last_word(text) != text || is_password_name(text))
 }
 
 fn closing_quote(bytes: &[u8], from: usize) -> Option<usize> {

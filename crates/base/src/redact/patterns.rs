@@ -250,7 +250,7 @@ pub(super) const PARTS: [(&str, &str); 2] = [
 ];
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 38] = [
+pub(super) static PATTERNS: [Pattern; 37] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -476,18 +476,6 @@ pub(super) static PATTERNS: [Pattern; 38] = [
         is_secret: |value| looks_random(value, true),
         example: "db.example.org:5432:shop:ada:§",
         counter: "src/a.rs:5432:5:error:unused",
-    },
-    Pattern {
-        kind: PASSWORD,
-        command: "",
-        mark: "assword|ASSWORD|asswort|asswd|assphrase|pw|pass|mot de passe|senha|Senha|contrase|ароль|密码|密碼|パスワード|비밀번호",
-        regex: r"(?:(?i:password|passwort|passwd|passphrase|mot de passe|senha)|\bpw|\bpass|contraseña|(?:П|п)ароль|密码|密碼|パスワード|비밀번호)(?: (?:is|ist|es|est|for \S+ is))?(?:[\s:=]+|：) ?([!-~]{8,})",
-        is_secret: |value| {
-            let bare = value.trim_end_matches(['.', ',', ';', ')', '`', '\'', '"']);
-            is_value(value) && looks_random(bare, true)
-        },
-        example: "the password is § now",
-        counter: "the password is required-in-v2",
     },
     Pattern {
         kind: PASSWORD,
