@@ -152,7 +152,7 @@ const NAME_ENDS: [&str; 5] = ["base", "data", "value", "b64", "base64"];
 const OPEN_KEYS: [&str; 6] = ["primary", "foreign", "cache", "sort", "partition", "row"];
 
 /// The last words of names whose value may be an id in the form of a UUID; of `key`, only if it is the whole name.
-const ID_NAMES: [&str; 2] = ["sid", "session"];
+const ID_NAMES: [&str; 3] = ["sid", "session", "sessionid"];
 
 /// The beginnings of the ids of the model's service: of calls of tools, of messages and of requests; and of public keys of SSH.
 const ID_PREFIXES: [&str; 5] = ["toolu_", "srvtoolu_", "msg_", "req_", "AAAA"];
@@ -809,7 +809,13 @@ fn is_secret_name(name: &str) -> bool {
         return SEEDS.iter().any(|word| ends_with(before, word));
     }
     let word = tail.rsplit(SEPARATORS).next().unwrap_or_default();
-    (is_in(&NAMES, last) || is_in(&NAMES, word)) && !is_open(before) || is_password_name(word)
+    // The cookies of servers; what our own and other programs call `sessionId` is shown to everyone.
+    let is_cookie = ["SESSID", "SESSIONID", "sessid", "sessionid"]
+        .iter()
+        .any(|end| word.ends_with(end));
+    (is_in(&NAMES, last) || is_in(&NAMES, word)) && !is_open(before)
+        || is_password_name(word)
+        || is_cookie
 }
 
 /// Reports whether the words in front of `key` or its like make it the name of something that anyone may know.
@@ -820,6 +826,11 @@ fn is_open(before: &str) -> bool {
 
 /// Reports whether a name ends in a word for a password, also without a sign before it: `PGPASSWORD`, `dbpasswd`.
 fn is_password_name(name: &str) -> bool {
+    // Variables are written without a sign, too: `SSHPASS`.
+    let is_variable = !name.bytes().any(|byte| byte.is_ascii_lowercase())
+        && !["BYPASS", "COMPASS", "TRESPASS"]
+            .iter()
+            .any(|one| name.ends_with(one));
     PASSWORD_NAMES.iter().any(|ending| {
         let at = name.len().checked_sub(ending.len());
         // The short ones end other words too: `bypass`, `cwd` is none.
@@ -827,6 +838,7 @@ fn is_password_name(name: &str) -> bool {
             name.as_bytes()[at..].eq_ignore_ascii_case(ending.as_bytes())
                 && (ending.len() > 4
                     || at == 0
+                    || is_variable && at >= 2
                     || !name.as_bytes()[at - 1].is_ascii_alphabetic()
                     || name.as_bytes()[at].is_ascii_uppercase()
                         && name.as_bytes()[at - 1].is_ascii_lowercase())

@@ -8,7 +8,8 @@
 //! A secret that only its name shows (`PASSWORD=…`) has no shape: see the parent module.
 
 use super::{
-    PASSWORD, SECRET, is_base64, is_prose, is_random, is_scrambled, is_value, looks_random,
+    PASSWORD, SECRET, is_base64, is_prose, is_random, is_rest, is_scrambled, is_shuffled, is_value,
+    looks_random,
 };
 
 /// A set of the characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
@@ -250,7 +251,7 @@ pub(super) const PARTS: [(&str, &str); 2] = [
 ];
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 37] = [
+pub(super) static PATTERNS: [Pattern; 38] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -309,15 +310,16 @@ pub(super) static PATTERNS: [Pattern; 37] = [
         kind: PASSWORD,
         command: "",
         mark: "://",
-        regex: r#"://[^\s/"'`<>?#|):]*:([^\s/"'`<>?|)]{3,})@"#,
-        is_secret: is_value,
+        regex: r#"://(?:[^\s/"'`<>?#|):]*:([^\s/"'`<>?|)]{3,})@|[^\s/"'`<>?#|):@]*:([^\s"'`<>?|)@]{8,})@[0-9A-Za-z])"#,
+        // With a slash it may be a port and a path.
+        is_secret: |value| is_value(value) && (!value.contains('/') || is_rest(value.as_bytes())),
         example: "postgres://ada:§@db.example.org:5432/app",
         counter: "https://user:password@example.org/",
     },
     // A blank behind the option would make these commands ask for the password.
     Pattern {
         kind: PASSWORD,
-        command: "mysql|mariadb|7z",
+        command: "mysql|mariadb|7z|unrar|rar",
         mark: "",
         regex: " -p<value>",
         is_secret: is_value,
@@ -326,7 +328,7 @@ pub(super) static PATTERNS: [Pattern; 37] = [
     },
     Pattern {
         kind: PASSWORD,
-        command: "sshpass|login|mongo |mongosh|mongodump|mongorestore|mongoexport|mongoimport",
+        command: "sshpass|login|cqlsh|twine|mongo |mongosh|mongodump|mongorestore|mongoexport|mongoimport",
         mark: "",
         regex: " -p *<value>",
         is_secret: is_value,
@@ -479,12 +481,22 @@ pub(super) static PATTERNS: [Pattern; 37] = [
     },
     Pattern {
         kind: PASSWORD,
-        command: "unzip|zip",
+        command: "unzip|zip|sqlcmd|mosquitto_|ipmitool",
         mark: "",
         regex: " -P *<value>",
         is_secret: is_value,
         example: "unzip -P § a.zip",
         counter: "unzip -P",
+    },
+    // What only a random value shows: most options with these letters are no secrets.
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: " -p| -P| -k| -N| -w|body|value|string|AUTH|add_user|change_password|login|sqlplus|thin:|wpa_|/p:",
+        regex: r" (?:-[pPkNw] *|--(?:[a-z]+-)*(?:body|value|string)[ =]|/p:|(?:AUTH|login|(?:add_user|change_password|wpa_passphrase) \S+) +)<value>|(?:sqlplus +(?:-\S+ +)*|thin:)\w+/([^\s@/]{3,})@",
+        is_secret: |value| is_value(value) && looks_random(value, true) && is_shuffled(value),
+        example: "openssl enc -aes-256-cbc -k § -in a",
+        counter: "cargo build -p Utf8String2 --value Release2Debug",
     },
     Pattern {
         kind: PASSWORD,
@@ -506,9 +518,9 @@ pub(super) static PATTERNS: [Pattern; 37] = [
     },
     Pattern {
         kind: PASSWORD,
-        command: "echo",
-        mark: "sudo|passwd|--password-stdin",
-        regex: r" (?:-n +)?<value> *\| *(?:sudo +-S|passwd|.*--password-stdin)",
+        command: "echo|printf",
+        mark: "sudo|passwd|--password-stdin|secret",
+        regex: r" (?:-n +)?<value> *\| *(?:sudo +-S|(?:sudo +)?(?:ch)?passwd\b|.*(?:--password-stdin|\bsecrets? (?:create|set|put)\b))",
         is_secret: is_value,
         example: "echo § | sudo -S ls",
         counter: "echo $PW | sudo -S ls",

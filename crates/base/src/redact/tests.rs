@@ -239,6 +239,62 @@ fn a_value_that_is_apart_from_its_name_is_masked() {
 }
 
 #[test]
+fn passwords_in_urls_commands_and_cookies_are_masked() {
+    for text in [
+        "redis://:k9Tz4/QwX7mB2v@cache",
+        "mysql://root:Zx8K/q1Wv7+Tz4@db/app",
+        "postgres://ada:aB/cD9x7Kq@db.example.org:5432/app",
+        "SSHPASS=sunflower9 sshpass -e ssh h",
+        "export SMTPPASS=sunflower9",
+        "ansible-playbook a.yml -e 'ansible_become_pass=Tr0ub4dor9'",
+        "curl -b 'PHPSESSID=k9tz4qwx7mb2vl8pk9tz4qwx7m' https://h",
+        "curl --cookie JSESSIONID=7F3A9C2E5B8D1F4A6C0E9B2D7F3A9C2E https://h",
+        "Cookie: a=b; sessionid=k9tz4qwx7mb2vl8pk9tz4qwx7m",
+        "sqlcmd -S db -U sa -P 'Tr0ub4dor!x' -Q 'select 1'",
+        "cqlsh -u ada -p Tr0ub4dor9 db",
+        "twine upload -u ada -p sunflower dist/*",
+        "mosquitto_pub -u ada -P sunflower -t x",
+        "ipmitool -H h -U ada -P Tr0ub4dor9 power status",
+        "openssl enc -aes-256-cbc -k Tr0ub4dor9 -in a",
+        "ssh-keygen -t ed25519 -N 'Tr0ub4dor9' -f k",
+        "unrar x -pTr0ub4dor9 a.rar",
+        "sqlplus scott/Tr0ub4dor9@//db:1521/x",
+        "redis-cli AUTH Tr0ub4dor9",
+        "rabbitmqctl add_user ada Tr0ub4dor9",
+        "echo 'ada:Tr0ub4dor9' | chpasswd",
+        "echo ada:sunflower | sudo chpasswd",
+        "echo -n sunflower | gh secret set DB_PASSWORD",
+        "gh secret set DB_PASSWORD --body 'Tr0ub4dor9'",
+        "aws secretsmanager create-secret --name db --secret-string Tr0ub4dor9",
+        "aws ssm put-parameter --name /db/x --value=Tr0ub4dor9 --type SecureString",
+        "vault login s.k9Tz4QwX7mB2vL8pR3nY5jHd",
+    ] {
+        let masked = redact(text).into_owned();
+        assert!(masked.contains(MASK), "{masked}");
+        for rest in [
+            "b4dor", "flower", "X7mB2v", "q1Wv7", "9x7Kq", "mb2vl8p", "5B8D1F",
+        ] {
+            assert!(!masked.contains(rest), "{masked}");
+        }
+    }
+    for text in [
+        "git+ssh://git@github.com:owner/Repo2aB3c@v1",
+        "https://localhost:8080/path@v1, http://host:3000/@vite/Client2A3b",
+        "docker://registry.example:5000/img@sha256:9b2b1c5e",
+        "pkg://scope:pkg/name@1.0.0 s3://bucket:key/path@version https://example.org/a:b/c@d",
+        "BYPASS=enabled MONGOCOMPASS=north-west OLDPWD=/home/ada",
+        "sessionId: k9tz4qwx7mb2vl8pk9tz4qwx7m",
+        "SESSIONID=0a0b0c0d-0001-4002-8003-000000000004",
+        "cargo run -p pitstop-base --profile Release2Debug -k TestUtf8String2",
+        "mkdir -p Release2Debug && docker run -p 8080:80 -w /app2Go image",
+        "gh pr create --body \"Fixes2Bugs in V2\" --value Utf8String2Bytes",
+        "login as UserTest2, AUTH LOGIN PLAIN2, echo done | cat secret",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
 fn a_value_that_is_apart_from_another_name_is_left_alone() {
     for text in [
         "use crate::{verify_password, Pbkdf2Sha256, Argon2Hasher};",
