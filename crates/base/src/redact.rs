@@ -622,7 +622,10 @@ fn distant(text: &str, found: &mut Vec<Secret>) {
         let is_key = is_scrambled(key) || looks_like_key(key);
         let value = if is_key { key } else { &text[begin..at] };
         let value = value.trim_end_matches('.');
-        let is_random = || value.len() <= VALUE_REACH && looks_random(value, true);
+        let is_random = || {
+            value.len() <= VALUE_REACH && looks_random(value, true)
+                || is_rest(value.as_bytes()) && is_shuffled(value) && !value.contains(['.', '/'])
+        };
         if !is_key && !is_random() || !is_value(value) {
             continue;
         }
@@ -974,11 +977,18 @@ fn changes(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Reports whether letters and digits alternate in a random value more than in words in camel case with numbers.
 fn is_shuffled(value: &str) -> bool {
+    let bytes = value.as_bytes();
     let begins_word = |pair: &&[u8]| pair[0].is_ascii_uppercase() && pair[1].is_ascii_lowercase();
-    let count = changes(value.as_bytes())
-        .filter(|pair| !begins_word(pair))
-        .count();
-    count * 3 >= value.len() && !is_hex(value)
+    let count = changes(bytes).filter(|pair| !begins_word(pair)).count();
+    let has = |class: fn(&u8) -> bool| bytes.iter().any(class);
+    // A third of an identifier is the small letters of words.
+    let words = bytes.split(|byte| !byte.is_ascii_lowercase());
+    let words: usize = words.map(<[u8]>::len).filter(|length| *length >= 2).sum();
+    let is_wordless = words * 3 < bytes.len()
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit);
+    (is_wordless || count * 3 >= bytes.len()) && !is_hex(value)
 }
 
 /// Reports whether a value has digits in hex and dashes only, and letters of one case.

@@ -494,7 +494,10 @@ pub(super) static PATTERNS: [Pattern; 38] = [
         command: "",
         mark: " -p| -P| -k| -N| -w|body|value|string|AUTH|add_user|change_password|login|sqlplus|thin:|wpa_|/p:",
         regex: r" (?:-[pPkNw] *|--(?:[a-z]+-)*(?:body|value|string)[ =]|/p:|(?:AUTH|login|(?:add_user|change_password|wpa_passphrase) \S+) +)<value>|(?:sqlplus +(?:-\S+ +)*|thin:)\w+/([^\s@/]{3,})@",
-        is_secret: |value| is_value(value) && looks_random(value, true) && is_shuffled(value),
+        is_secret: |value| {
+            let is_random = looks_random(value, true) || is_rest(value.as_bytes());
+            is_value(value) && is_random && is_shuffled(value)
+        },
         example: "openssl enc -aes-256-cbc -k § -in a",
         counter: "cargo build -p Utf8String2 --value Release2Debug",
     },

@@ -215,7 +215,7 @@ fn a_value_that_is_apart_from_its_name_is_masked() {
         "hasło do bazy to §",
         "รหัสผ่านคือ §",
     ] {
-        for secret in ["Tr0ub4dor9xK2m", "k9Tz4QwX7mB2"] {
+        for secret in ["Tr0ub4dor9xK2m", "k9Tz4QwX7mB2", "QxVbKpZ7LWdRmYtB"] {
             let masked = redact(&text.replace('§', secret)).into_owned();
             assert!(!masked.contains(&secret[4..]), "{masked}");
         }
@@ -313,6 +313,7 @@ fn a_value_that_is_apart_from_another_name_is_left_alone() {
         "- name: DB_PASSWORD\n  valueFrom:\n    secretKeyRef:\n      name: Db2Secret4Prod",
         "| password | varchar(255) | utf8mb4_unicode_ci |",
         "<password>${DB_PASSWORD}</password>",
+        "password: add Sha3Hash512, type('Password', 'HTML5Input2')",
         "password reset on 2024-01-01T10:00:00Z, it expires in 12h30m15s",
         "the primary key is k9Tz4QwX7mB2vL8p, the public key k9Tz4QwX7mB2vL8p",
         "they pass on Python3To2, pass the Int32To64 option",
