@@ -492,7 +492,7 @@ pub(super) static PATTERNS: [Pattern; 38] = [
     Pattern {
         kind: PASSWORD,
         command: "",
-        mark: " -p| -P| -k| -N| -w|body|value|string|AUTH|add_user|change_password|login|sqlplus|thin:|wpa_|/p:",
+        mark: " -p| -P| -k| -N| -w|-body|-value|-string|AUTH |add_user|change_password|login |sqlplus|thin:|wpa_| /p:",
         regex: r" (?:-[pPkNw] *|--(?:[a-z]+-)*(?:body|value|string)[ =]|/p:|(?:AUTH|login|(?:add_user|change_password|wpa_passphrase) \S+) +)<value>|(?:sqlplus +(?:-\S+ +)*|thin:)\w+/([^\s@/]{3,})@",
         is_secret: |value| {
             let is_random = looks_random(value, true) || is_rest(value.as_bytes());
