@@ -7,7 +7,7 @@ mod start;
 
 use std::time::{Duration, Instant};
 
-use pitstop_agent::bridge::OrderId;
+use pitstop_agent::bridge::{BridgeOrder, OrderId};
 use pitstop_base::{clean::one_line, format};
 use pitstop_core::{
     app::{
@@ -62,9 +62,7 @@ impl Shell {
             Effect::ReadScratchpad => self.request_file(FileRequest::ReadScratchpad),
             Effect::KeepDraft(text) => self.request_file(FileRequest::KeepDraft(text)),
             Effect::ReadPromptBox => self.read_prompt_box(),
-            Effect::OrderBridge { id, session, order } => {
-                self.calls.mailbox.place(id, session, order);
-            }
+            Effect::OrderBridge { id, session, order } => self.place_order(id, session, order),
             Effect::CancelOrder(id) => self.cancel_order(id),
             Effect::RevokeOrder(id) => self.revoke_order(id),
             Effect::AskOfPrompts(asks) => self.calls.mailbox.ask_of_prompts(asks),
@@ -121,6 +119,11 @@ impl Shell {
             Effect::DetachAll => self.detach_all(None, "by `pitstop detach`"),
             Effect::Quit(code) => self.quit = Some((code, Instant::now() + LEAVING)),
         }
+    }
+
+    /// Has the client's own side of a session carry out an order.
+    fn place_order(&mut self, id: OrderId, session: SessionId, order: BridgeOrder) {
+        self.calls.mailbox.place(id, session, order);
     }
 
     /// Cancels an order that no process has taken yet.
