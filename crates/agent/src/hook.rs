@@ -1,7 +1,7 @@
 //! Turns hook and status-line payloads into [`AgentEvent`]s.
 //!
 //! The trust boundary: a body comes from any process that can reach the socket with the observe right, so
-//! it may be anything. Limits: 1 MiB, 127 levels of nesting (by `serde_json`), session ids are UUIDs, token figures
+//! it may be anything. Limits: 1 MiB, 64 levels of nesting, session ids are UUIDs, token figures
 //! are whole numbers up to 10^12, every text is cut. Unknown fields are ignored and unknown
 //! events become [`AgentEvent::Unknown`], for the client changes fast.
 //!
@@ -20,6 +20,9 @@ use pitstop_transcript::{SessionId, Tokens, record::mend_json, todo::TodoCall, u
 
 /// The largest body that is read, in bytes.
 pub const MAX_BODY: usize = 1024 * 1024;
+
+/// The deepest nesting that is read.
+pub const MAX_DEPTH: usize = 64;
 
 /// The largest figure that is believed; no window, cost or duration comes near it.
 const MAX_NUMBER: f64 = 1e12;
@@ -54,6 +57,9 @@ pub enum HookError {
     /// The body is too large.
     #[error("expected a body of at most {MAX_BODY} bytes, found {0}")]
     TooLarge(usize),
+    /// The body nests too deep.
+    #[error("expected JSON nested at most {MAX_DEPTH} deep, found more")]
+    TooDeep,
     /// The body is no JSON object.
     #[error("expected a JSON object: {0}")]
     Json(#[from] serde_json::Error),
@@ -245,7 +251,29 @@ fn parse_object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     if body.len() > MAX_BODY {
         return Err(HookError::TooLarge(body.len()));
     }
+    if nesting_depth(body) > MAX_DEPTH {
+        return Err(HookError::TooDeep);
+    }
     Ok(serde_json::from_str(&mend_json(body))?)
+}
+
+/// Returns the depth to which brackets nest outside of strings.
+fn nesting_depth(body: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in body {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
 }
 
 /// An object of a payload with typed access to its fields.

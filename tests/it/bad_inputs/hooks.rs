@@ -114,10 +114,10 @@ pub(super) fn items() -> Vec<Item> {
             ("cut", good[..good.len() / 2].to_owned()),
             ("twice", format!("{good}{good}")),
             (
-                "200 deep",
+                "80 deep",
                 good.replacen(
                     '{',
-                    &format!("{{\"x\":{}{},", "[".repeat(200), "]".repeat(200)),
+                    &format!("{{\"x\":{}{},", "[".repeat(80), "]".repeat(80)),
                     1,
                 ),
             ),

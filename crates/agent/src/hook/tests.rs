@@ -337,8 +337,20 @@ fn bad_token_figures_are_refused_and_other_bad_numbers_passed_over() {
 fn limits_of_size_depth_and_identity_hold() {
     let error = |body: &[u8]| parse_hook("Stop", body).unwrap_err().to_string();
     assert!(error(&vec![b' '; MAX_BODY + 1]).starts_with("expected a body of at most"));
-    let deep = body(&format!(r#""x":{}{}"#, "[".repeat(200), "]".repeat(200)));
-    assert!(error(deep.as_bytes()).contains("recursion limit"));
+    let deep = body(&format!(
+        r#""x":{}{}"#,
+        "[".repeat(MAX_DEPTH),
+        "]".repeat(MAX_DEPTH)
+    ));
+    assert!(error(deep.as_bytes()).contains("nested"));
+    let level = body(&format!(
+        r#""x":{}{}"#,
+        "[".repeat(MAX_DEPTH - 1),
+        "]".repeat(MAX_DEPTH - 1)
+    ));
+    assert!(parse_hook("Stop", level.as_bytes()).is_ok());
+    let brackets_in_text = body(&format!(r#""x":"\"{}""#, "[".repeat(100)));
+    assert!(parse_hook("Stop", brackets_in_text.as_bytes()).is_ok());
     assert_eq!(
         error(br#"{"session_id":"../../etc/passwd\u001b"}"#),
         r"expected the field `session_id` to be a UUID, found `../../etc/passwd\u{1b}`"
