@@ -1,5 +1,6 @@
 //! The ways back to a session: what was promised, put off or held there is not forgotten, and what brought it back does not begin again.
 
+use pitstop_handoff::preserved;
 use pitstop_transcript::human::HumanWords;
 use serde_json::json;
 
@@ -131,12 +132,11 @@ fn what_was_recorded_since_a_clearing_outlives_its_undo() {
         .map(|one| one.description.as_str())
         .collect();
     assert_eq!(decided, ["sqlite", "toml"]);
-    let pending: Vec<_> = state
-        .pending_items
-        .iter()
-        .map(|one| one.text.as_str())
-        .collect();
-    assert_eq!((pending, state.completed_items.len()), (vec!["docs"], 1));
+    let pending = preserved::texts(&state.pending_items);
+    assert_eq!(
+        (pending, state.completed_items.len()),
+        (vec!["docs".to_owned()], 1)
+    );
     assert_eq!((state.known_issues.len(), state.rejected.len()), (1, 1));
     assert!(state.current_objective.is_some());
 }
