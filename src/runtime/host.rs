@@ -282,6 +282,18 @@ fn write_frame(number: u64, gate: &Gate, output: &Output, mut frame: &[u8]) {
     }
 }
 
+/// The number of times that a reader that has panicked is started again, before the terminal counts as gone.
+const READER_RESTARTS: usize = 3;
+
+/// The reason why the reader has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReadEnd {
+    /// The terminal is gone.
+    Closed,
+    /// Its bytes are not wanted any more.
+    Dropped,
+}
+
 /// Reads the terminal on a thread of its own: it cannot be read without blocking a thread, and making its descriptor non-blocking
 /// would do so for every program that shares it.
 fn read_in_background(
@@ -294,27 +306,36 @@ fn read_in_background(
     thread::Builder::new()
         .name("host reader".to_owned())
         .spawn(move || {
-            let read = AssertUnwindSafe(|| read(id, &input, &sender, &paused, &woken));
-            // After a panic, which the panic hook has logged, no key would arrive any more: the terminal counts as gone.
-            let is_gone = panic::catch_unwind(read).unwrap_or(true);
+            let end = read_despite_panics(|| read(id, &input, &sender, &paused, &woken));
             paused.ended.store(true, Ordering::SeqCst);
             // Nobody waits for its pause in vain.
             paused.reached.lock().take();
-            if is_gone {
+            if end == ReadEnd::Closed {
                 let _ = sender.blocking_send((id, HostBytes::Closed));
             }
         })?;
     Ok(())
 }
 
-/// Reads until the terminal is gone, which returns true, or until its bytes are not wanted any more.
+/// Reads again after a panic, which the panic hook has logged: without a reader no key would arrive any more, and nothing would
+/// show why.
+fn read_despite_panics(read: impl Fn() -> ReadEnd) -> ReadEnd {
+    for _ in 0..=READER_RESTARTS {
+        if let Ok(end) = panic::catch_unwind(AssertUnwindSafe(&read)) {
+            return end;
+        }
+        tracing::error!("the reader of the host terminal has panicked");
+    }
+    ReadEnd::Closed
+}
+
 fn read(
     id: TerminalId,
     input: &OwnedFd,
     sender: &mpsc::Sender<(TerminalId, HostBytes)>,
     paused: &Paused,
     woken: &OwnedFd,
-) -> bool {
+) -> ReadEnd {
     let mut buffer = vec![0; READ_SIZE];
     loop {
         let pausing = paused.wanted.load(Ordering::SeqCst);
@@ -334,7 +355,7 @@ fn read(
         match poll(watched, None) {
             Ok(_) => {}
             Err(Errno::INTR) => continue,
-            Err(_) => return true,
+            Err(_) => return ReadEnd::Closed,
         }
         let wake_ready = !both[0].revents().is_empty();
         let input_ready = !pausing && !both[1].revents().is_empty();
@@ -342,7 +363,7 @@ fn read(
             let mut byte = [0; 16];
             // The other end is closed when the host is dropped.
             if !matches!(rustix::io::read(woken, &mut byte), Ok(1..)) {
-                return false;
+                return ReadEnd::Dropped;
             }
             continue;
         }
@@ -350,15 +371,38 @@ fn read(
             continue;
         }
         match rustix::io::read(input, &mut buffer[..]) {
-            Ok(0) => return true,
+            Ok(0) => return ReadEnd::Closed,
             Ok(count) => {
                 let read = HostBytes::Read(buffer[..count].to_vec());
                 if sender.blocking_send((id, read)).is_err() {
-                    return false;
+                    return ReadEnd::Dropped;
                 }
             }
             Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(_) => return true,
+            Err(_) => return ReadEnd::Closed,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn a_reader_that_panics_is_started_again_and_then_given_up() {
+        let times = Cell::new(0);
+        let panicking = |faults: usize| {
+            times.set(0);
+            read_despite_panics(|| {
+                times.set(times.get() + 1);
+                assert!(times.get() > faults, "a fault of the reader");
+                ReadEnd::Dropped
+            })
+        };
+        assert_eq!((panicking(0), times.get()), (ReadEnd::Dropped, 1));
+        assert_eq!((panicking(2), times.get()), (ReadEnd::Dropped, 3));
+        assert_eq!((panicking(9), times.get()), (ReadEnd::Closed, 4));
     }
 }
