@@ -157,6 +157,7 @@ fn examine_all(here: &Here, runtime: &Runtime) -> Vec<Check> {
         ),
         ("leftovers", Some(keeping::left_behind(here, &kept))),
         ("store", Some(keeping::store(here, &kept, report))),
+        ("state directory", Some(keeping::state(here))),
         ("project files", Some(keeping::files(here))),
         ("git", Some(check_git(here, runtime))),
     ];

@@ -551,6 +551,12 @@ fn commands_that_read_need_nothing_that_can_be_written() {
         let (there, here) = read(&launch, args).unwrap();
         assert_eq!(there, here, "{args:?}");
     }
+    let said = all(&where_nothing_can_be_written(&launch, &["doctor"]).unwrap());
+    let row = said.lines().find(|line| line.contains("state directory"));
+    assert!(
+        row.is_some_and(|row| row.contains("cannot be written: ")),
+        "{said}"
+    );
     for args in [
         &["save", "--task", "x"][..],
         &["prune", "--older-than", "0"],

@@ -138,23 +138,32 @@ fn named(place: &str, error: &str) -> String {
 /// What happens where the project's own files cannot be written.
 const ELSEWHERE: &str = "notes and runs are kept in the state directory instead";
 
-/// Checks whether a directory can be written into, as far as that can be known without writing.
-fn can_be_written(directory: &Path) -> Finding {
-    let place = directory.display();
-    if let Err(error) = rustix::fs::access(directory, Access::WRITE_OK) {
-        return Finding::warning(format!("{place} cannot be written: {error}")).remedy(ELSEWHERE);
-    }
-    match has_room(directory, "the project", ROOM) {
-        Ok(()) => Finding::ok(place.to_string()),
-        Err(why) => Finding::warning(why)
-            .remedy("make room; until then a note is kept in the state directory"),
+/// Checks whether a directory can be written into, as far as that can be known without writing; the error says why it cannot.
+fn can_be_written(directory: &Path, whose: &str) -> Result<(), String> {
+    rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| format!("{} cannot be written: {error}", directory.display()))?;
+    has_room(directory, whose, ROOM)
+}
+
+/// Checks whether the state directory can be written into or created.
+pub(super) fn state(here: &Here) -> Finding {
+    let place = here.paths.state_dir();
+    let made = place.ancestors().find(|above| above.exists());
+    match can_be_written(made.unwrap_or(place), "the state directory") {
+        Ok(()) => Finding::ok(place.display().to_string()),
+        Err(why) => Finding::warning(why).remedy(
+            "make room or change its rights, or name another in XDG_STATE_HOME; until then history, the log and notes are not kept",
+        ),
     }
 }
 
 /// Checks whether the project's own files can be written.
 pub(super) fn files(here: &Here) -> Finding {
     match PrivateDir::find_project(&here.directory) {
-        Ok(Some(dir)) => can_be_written(dir.path()),
+        Ok(Some(dir)) => match can_be_written(dir.path(), "the project") {
+            Ok(()) => Finding::ok(dir.path().display().to_string()),
+            Err(why) => Finding::warning(why).remedy(ELSEWHERE),
+        },
         Ok(None) => Finding::ok("no .pitstop here yet"),
         Err(error) if error.is_unwritable() => Finding::warning(chain(&error)).remedy(ELSEWHERE),
         Err(error) => Finding::broken(chain(&error))
