@@ -106,7 +106,8 @@ fn explain_gone(error: io::Error) -> io::Error {
 
 /// Returns the project that a directory belongs to, without links: the nearest directory from there upwards that has a `.pitstop` or is
 /// the root of a git work tree; the directory itself if there is none. The search ends before the home directory, and at a directory
-/// in which other users could have put such a mark.
+/// in which other users could have put such a mark. A path that is not UTF-8 is refused: records and JSON could not name it, and agents
+/// end there at once.
 pub fn project_of(directory: &Path, home: Option<&Path>) -> io::Result<PathBuf> {
     let directory = directory.canonicalize()?;
     let home = home.and_then(|home| home.canonicalize().ok());
@@ -120,8 +121,12 @@ pub fn project_of(directory: &Path, home: Option<&Path>) -> io::Result<PathBuf> 
         .ancestors()
         .take_while(|place| *place == directory || home.as_deref() != Some(*place))
         .take_while(|place| is_ours(place));
-    let project = places.find(is_project);
-    Ok(project.map_or_else(|| directory.clone(), Path::to_path_buf))
+    let project = places.find(is_project).unwrap_or(&directory);
+    if project.to_str().is_none() {
+        let why = "its path is not UTF-8, so neither agents nor records can name it; rename it";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(project.to_path_buf())
 }
 
 /// Returns the secrets file of a project directory, as [`secrets_file_here`] does: in the first of the directories that has it.
@@ -381,6 +386,18 @@ fn check_parent(parent: &Path) -> Result<(), DirError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_project_whose_path_is_not_utf_8_is_refused() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let place = tempfile::tempdir().unwrap();
+        let named = place.path().join(std::ffi::OsStr::from_bytes(b"na\xefve"));
+        std::fs::create_dir_all(named.join("app/.git")).unwrap();
+        let refused = project_of(&named.join("app"), None).unwrap_err();
+        assert!(refused.to_string().contains("not UTF-8"), "{refused}");
+        assert!(project_of(place.path(), None).is_ok());
+    }
 
     #[test]
     fn a_current_directory_that_is_gone_is_reported_with_what_to_do() {
