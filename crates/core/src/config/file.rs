@@ -245,6 +245,12 @@ impl Walk {
                 let wanted = format!("a whole number from {from} to {to}");
                 self.take(value, number, *set, &wanted, without_quotes(found))
             }
+            Rule::WholeOr0(from, to, set) => {
+                let number =
+                    whole(found).filter(|number| *number == 0 || (from..=to).contains(&number));
+                let wanted = format!("a whole number from {from} to {to}, or 0");
+                self.take(value, number, *set, &wanted, without_quotes(found))
+            }
             Rule::Number(from, to, set) => {
                 let number = number(found).filter(|number| (from..=to).contains(&number));
                 let wanted = format!("a number from {from} to {to}");

@@ -76,6 +76,8 @@ pub(super) enum Rule {
     Flag(fn(&mut PartialConfig, bool)),
     /// A whole number; both ends belong to the range.
     Whole(u64, u64, fn(&mut PartialConfig, u64)),
+    /// The same, or 0.
+    WholeOr0(u64, u64, fn(&mut PartialConfig, u64)),
     /// A number that may have a fraction.
     Number(f64, f64, fn(&mut PartialConfig, f64)),
     /// A duration.
@@ -119,7 +121,7 @@ const DAY: Duration = Duration::from_hours(24);
 const HOUR: Duration = Duration::from_secs(3_600);
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-use Rule::{Flag, Number, OneOf, Pairs, Size, Text, Texts, Time, Whole};
+use Rule::{Flag, Number, OneOf, Pairs, Size, Text, Texts, Time, Whole, WholeOr0};
 use Voter::{Anyone, Owner};
 
 /// Returns the tables, in the order of `config.toml`.
@@ -240,7 +242,7 @@ static SETTINGS: &[Key] = &[
     key("ui", "theme", Anyone, OneOf(ThemeName::VARIANTS, |d, v| d.config.ui.theme = named(v))),
     key("ui", "scrollback_lines", Anyone, Whole(0, 100_000, |d, v| d.config.ui.scrollback_lines = v as usize)),
     key("ui", "keep_scrollback", Anyone, Flag(|d, v| d.config.ui.keep_scrollback = v)),
-    key("ui", "panel_width", Anyone, Whole(0, 100, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
+    key("ui", "panel_width", Anyone, WholeOr0(36, 100, |d, v| d.config.ui.panel_width = none_if_0(v as u16))),
     key("ui", "clipboard", Owner, OneOf(ClipboardPolicy::VARIANTS, |d, v| d.config.ui.clipboard = named(v))),
     key("ui", "notifications", Anyone, OneOf(Notifications::VARIANTS, |d, v| d.config.ui.notifications = named(v))),
     key("ui", "offer_past", Anyone, Flag(|d, v| d.config.ui.offer_past = v)),
@@ -441,7 +443,7 @@ mod tests {
         let one = |texts: &[&str]| format!("{:?}", texts[n as usize % texts.len()]);
         match rule {
             Flag(_) => n.is_multiple_of(2).to_string(),
-            Whole(least, most, _) | Size(least, most, _) => {
+            Whole(least, most, _) | WholeOr0(least, most, _) | Size(least, most, _) => {
                 (least + n % (most - least + 1)).to_string()
             }
             Number(least, most, _) => {
@@ -469,6 +471,7 @@ mod tests {
     fn wrong(rule: &Rule) -> String {
         match rule {
             Whole(_, most, _) | Size(_, most, _) => (most + 1).to_string(),
+            WholeOr0(least, ..) => (least - 1).to_string(),
             Number(_, most, _) => format!("{:.1}", most + 1.0),
             Time(_, most, _) => format!("\"{}ms\"", most.as_millis() + 1),
             OneOf(..) | Flag(_) => "\"no such word\"".to_owned(),

@@ -30,7 +30,7 @@ pub(in crate::app) const NOTICE_TIME: Duration = Duration::from_secs(8);
 const NOTICED: usize = 50;
 
 /// The least and the greatest width of the panels, in cells.
-pub(in crate::app) const PANELS: (u16, u16) = (36, 100);
+const PANELS: (u16, u16) = (36, 100);
 
 /// A message of the footer or of a banner, kept to be read again.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use ratatui::layout::{Margin, Position, Rect};
 use pitstop_handoff::scratchpad;
 use pitstop_terminal::PaneSize;
 
-use crate::app::model::{Focus, Model, view::PANELS};
+use crate::app::model::{Focus, Model};
 
 /// The smallest host terminal that is drawn on, in cells.
 pub const SMALLEST: (u16, u16) = (40, 10);
@@ -126,9 +126,7 @@ pub fn layout(model: &Model) -> Layout {
 /// Returns the panels' width in cells: what a person has set by key or mouse, otherwise what the configuration sets; the pane keeps
 /// its 80 columns.
 fn panel_width(columns: u16, model: &Model) -> u16 {
-    let settings = model.config.ui.panel_width;
-    let set = settings.map(|cells| cells.clamp(PANELS.0, PANELS.1));
-    let wanted = model.view.panel_width.or(set);
+    let wanted = model.view.panel_width.or(model.config.ui.panel_width);
     let wanted = wanted.unwrap_or_else(|| (columns * 3 / 10).clamp(36, 60));
     wanted.min(columns.saturating_sub(82))
 }
