@@ -257,8 +257,8 @@ fn parse_object(body: &[u8]) -> Result<Map<String, Value>, HookError> {
     Ok(serde_json::from_str(&mend_json(body))?)
 }
 
-/// Returns the depth to which brackets nest outside of strings.
-fn nesting_depth(body: &[u8]) -> usize {
+/// Returns the depth to which brackets nest outside of strings; that needs no valid JSON and guards a parser's stack.
+pub fn nesting_depth(body: &[u8]) -> usize {
     let (mut depth, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
     for byte in body {
         match byte {

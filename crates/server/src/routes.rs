@@ -13,6 +13,7 @@ pub(super) use answers::{Answered, HttpError, accepted, exact};
 use answers::{Json, late, respond};
 pub(super) use body::{parse, read_body, too_large};
 use checks::{check_commit, check_save, check_tests, figure, unknown};
+pub(super) use gate::check_plain;
 use gate::{enter, front, private};
 
 use std::collections::BTreeMap;

@@ -47,9 +47,6 @@ pub use crate::guard::{ForecastReport, ForecastUnit, TurnsLeft};
 use crate::lineage::Way;
 use pitstop_agent::bridge;
 
-/// The greatest nesting depth of a JSON body, in brackets; deeper bodies are refused before they are parsed.
-pub const DEPTH_LIMIT: usize = 64;
-
 /// The fewest and the most digits of a commit's id: the length git abbreviates to, and that of SHA-256.
 pub const SHA_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
@@ -367,35 +364,6 @@ pub fn is_sha(text: &str) -> bool {
     SHA_DIGITS.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Reports whether JSON is nested no deeper than [`DEPTH_LIMIT`]; brackets inside strings do not count.
-///
-/// The check is cheap and needs no valid JSON: it only guards the parser's stack.
-#[must_use]
-pub fn is_shallow(json: &[u8]) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for &byte in json {
-        if in_string {
-            match byte {
-                _ if escaped => escaped = false,
-                b'\\' => escaped = true,
-                b'"' => in_string = false,
-                _ => {}
-            }
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if depth > DEPTH_LIMIT {
-            return false;
-        }
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -440,16 +408,5 @@ mod tests {
         ] {
             assert!(!is_event_name(bad), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn nesting_counts_brackets_outside_strings_only() {
-        let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
-        assert!(is_shallow(deep(DEPTH_LIMIT).as_bytes()));
-        assert!(!is_shallow(deep(DEPTH_LIMIT + 1).as_bytes()));
-        assert!(is_shallow(
-            format!("[\"\\\"{}\"]", "[".repeat(200)).as_bytes()
-        ));
-        assert!(is_shallow(&[0xff, b']', b']', b'[']));
     }
 }

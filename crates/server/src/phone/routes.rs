@@ -28,8 +28,7 @@ use super::devices::{Device, DeviceError, DeviceRight, Moment};
 use super::sessions::{self, Ask, Listed};
 use super::stream::Forward;
 use super::{Gateway, Host, page};
-use crate::BODY_LIMIT;
-use crate::routes::{Answered, HttpError, connection_of, exact, parse, read_body, too_large};
+use crate::routes::{Answered, HttpError, check_plain, connection_of, exact, parse, read_body};
 use pitstop_base::{clean, process};
 
 /// The name of the cookie.
@@ -113,33 +112,15 @@ async fn front(State(state): State<PhoneState>, request: HttpRequest, next: Next
     if !state.gateway.is_active() {
         return Ok(unknown_route().await.into_response());
     }
-    check_shape(&request)?;
+    check_plain(&request, false)?;
+    // A code in a query would end up in logs and histories.
+    if request.uri().query().is_some() {
+        let error = "expected no query in the address, found one";
+        return Err(HttpError::bad(error));
+    }
     let host = check_host(request.headers(), &state.hosts)?;
     check_origin(&request, &host.name, host.is_https || state.is_tls)?;
     Ok(next.run(request).await)
-}
-
-fn check_shape(request: &HttpRequest) -> Result<(), HttpError> {
-    let (headers, uri) = (request.headers(), request.uri());
-    if uri.scheme().is_some() || uri.authority().is_some() {
-        let error = "expected a path as the request's target, found a whole URI";
-        return Err(HttpError::bad(error));
-    }
-    // A code in a query would end up in logs and histories.
-    if uri.query().is_some() {
-        return Err(HttpError::bad(
-            "expected no query in the address, found one",
-        ));
-    }
-    if headers.contains_key(header::UPGRADE) {
-        return Err(HttpError::bad("expected plain HTTP/1.1, found an upgrade"));
-    }
-    let length = headers.get(header::CONTENT_LENGTH);
-    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if length.is_some_and(|length| length > BODY_LIMIT) {
-        return Err(too_large());
-    }
-    Ok(())
 }
 
 /// Returns the value of a header that stands there once.

@@ -8,7 +8,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout_at;
 
 use crate::{BODY_LIMIT, READ_LIMIT};
-use pitstop_core::api::wire::{field, is_shallow};
+use pitstop_agent::hook::{MAX_DEPTH, nesting_depth};
+use pitstop_core::api::wire::field;
 
 use super::{HttpError, connection_of};
 
@@ -77,7 +78,7 @@ pub(crate) fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, HttpError> {
             "expected a JSON object, found something else",
         ));
     }
-    if !is_shallow(body) {
+    if nesting_depth(body) > MAX_DEPTH {
         return Err(HttpError::bad("the JSON is nested too deeply"));
     }
     let mut reader = serde_json::Deserializer::from_slice(body);

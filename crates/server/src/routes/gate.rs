@@ -28,20 +28,23 @@ fn check_shape(request: &HttpRequest, port: Option<u16>) -> Result<(), HttpError
             "send no Origin header",
         ));
     }
-    if request.uri().scheme().is_some() || request.uri().authority().is_some() {
-        return Err(HttpError::bad(
-            "expected a path as the request's target, found a whole URI",
-        ));
+    check_plain(request, request.uri().path() == Endpoint::Attach.path())?;
+    port.map_or(Ok(()), |port| check_host(headers, port))
+}
+
+/// Refuses a request whose target is more than a path, that wants another protocol where it may not, or whose body is said to be too
+/// long.
+pub(crate) fn check_plain(request: &HttpRequest, may_upgrade: bool) -> Result<(), HttpError> {
+    let (headers, uri) = (request.headers(), request.uri());
+    if uri.scheme().is_some() || uri.authority().is_some() {
+        let error = "expected a path as the request's target, found a whole URI";
+        return Err(HttpError::bad(error));
     }
-    if headers.contains_key(header::UPGRADE) && request.uri().path() != Endpoint::Attach.path() {
+    if headers.contains_key(header::UPGRADE) && !may_upgrade {
         return Err(HttpError::bad("expected plain HTTP/1.1, found an upgrade"));
     }
-    if let Some(port) = port {
-        check_host(headers, port)?;
-    }
-    let length = headers
-        .get(header::CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    let length = headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > BODY_LIMIT as u64) {
         return Err(too_large());
     }
