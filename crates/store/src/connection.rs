@@ -178,7 +178,6 @@ impl Store {
             error: waiting.error.clone().or_else(|| schema.clone().err()),
             schema: schema.ok(),
             queued: waiting.pending.len(),
-            queued_bytes: waiting.pending.bytes(),
             lost: waiting.pending.dropped() + waiting.refused,
         }
     }

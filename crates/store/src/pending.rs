@@ -49,10 +49,6 @@ impl Pending {
         self.writes.len()
     }
 
-    pub(super) const fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Returns the number of writes that found no room.
     pub(super) const fn dropped(&self) -> u64 {
         self.dropped
@@ -378,11 +374,11 @@ mod tests {
         assert_eq!(pending.len(), 2);
         assert_eq!(pending.front(), Some(&iteration("newer and longer")));
         let expected = size_of(&iteration("newer and longer")) + size_of(&metric(1));
-        assert_eq!(pending.bytes(), expected);
+        assert_eq!(pending.bytes, expected);
         pending.pop();
         pending.pop();
         assert!(pending.is_empty());
-        assert_eq!(pending.bytes(), 0);
+        assert_eq!(pending.bytes, 0);
     }
 
     #[test]
@@ -404,10 +400,10 @@ mod tests {
         let mut pending = Pending::with_limits(100_000, usize::MAX);
         for n in 0..1_000 {
             pending.push(metric(n));
-            assert!(pending.bytes() <= 100_000);
+            assert!(pending.bytes <= 100_000);
         }
         pending.push(iteration(&"x".repeat(200_000)));
-        assert!(pending.bytes() <= 100_000);
+        assert!(pending.bytes <= 100_000);
         assert!(pending.dropped() > 0);
     }
 }

@@ -123,8 +123,6 @@ pub struct Health {
     pub error: Option<String>,
     /// The number of writes that wait in memory.
     pub queued: usize,
-    /// The number of bytes that wait in memory.
-    pub queued_bytes: usize,
     /// The number of writes that found no room to wait in, or that were refused late, and are lost.
     pub lost: u64,
 }
