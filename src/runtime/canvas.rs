@@ -25,9 +25,7 @@ pub type Cursor = (Position, bool);
 pub struct Canvas {
     painter: Painter,
     shown: Buffer,
-    /// True while nothing is shown yet.
-    blank: bool,
-    /// The buffer in which a whole frame is painted; it exists since the second one.
+    /// The buffer in which a whole frame is painted.
     next: Buffer,
     /// The buffers of a part as it was and as it becomes, kept to reuse their memory.
     part: (Buffer, Buffer),
@@ -47,7 +45,6 @@ impl Canvas {
         Self {
             painter: Painter::new(abilities),
             shown: Buffer::empty(area),
-            blank: true,
             next: Buffer::default(),
             part: (Buffer::default(), Buffer::default()),
             cursor: None,
@@ -77,7 +74,6 @@ impl Canvas {
         self.clip = clip;
         let area = Rect::new(0, 0, columns, rows);
         self.shown = Buffer::empty(area);
-        self.blank = true;
         self.stale = true;
     }
 
@@ -90,11 +86,6 @@ impl Canvas {
             self.painter.clear();
             self.cursor = None;
         }
-        if std::mem::take(&mut self.blank) {
-            let cursor = paint(&mut self.shown);
-            self.draw_all();
-            return self.finish(cursor);
-        }
         self.next.resize(self.shown.area);
         self.next.reset();
         let cursor = paint(&mut self.next);
@@ -102,23 +93,6 @@ impl Canvas {
         let (changed, _) = changed_cells(&self.next, &self.shown);
         self.painter.draw(seen(changed, self.clip));
         self.finish(cursor)
-    }
-
-    /// Draws on a blank terminal, row by row: at the start, allocating another buffer of that size would take longer.
-    fn draw_all(&mut self) {
-        let area = self.shown.area;
-        let (blank, row) = &mut self.part;
-        for (y, cells) in area
-            .rows()
-            .zip(self.shown.content.chunks(usize::from(area.width).max(1)))
-        {
-            blank.resize(y);
-            blank.reset();
-            row.resize(y);
-            row.content.clone_from_slice(cells);
-            self.painter
-                .draw(seen(changed_cells(blank, row).0, self.clip));
-        }
     }
 
     /// Paints what has changed of the pane, whose cells lie in this rectangle, and returns the bytes for it. The rest of the
