@@ -11,7 +11,7 @@ use super::{
 };
 use pitstop_base::clean::one_line;
 use pitstop_core::{
-    api::wire::{CheckpointBody, Control, OrderReply, RebootBody, SAY_LIMIT},
+    api::wire::{Control, OrderReply, RebootBody, SAY_LIMIT},
     lineage::{LineageError, Way},
 };
 
@@ -72,19 +72,9 @@ pub enum Action {
 impl Action {
     /// Returns the order, with its text if it takes one.
     fn with_text(self, text: String) -> Control {
-        match self {
-            Self::Reboot => Control::Reboot,
-            Self::Approve => Control::Approve,
-            Self::Defer => Control::Defer,
-            Self::Save => Control::Save(CheckpointBody::EMPTY),
-            Self::Pause => Control::Pause,
-            Self::Resume => Control::Resume,
-            Self::Undo => Control::Undo,
-            Self::ClearState => Control::ClearState,
-            Self::Detach => Control::Detach,
-            Self::Stop => Control::Stop,
-            Self::Say => Control::Say(text),
-        }
+        let name = self.to_possible_value();
+        let plain = name.and_then(|name| Control::plain(name.get_name()));
+        plain.unwrap_or(Control::Say(text))
     }
 }
 

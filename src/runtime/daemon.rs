@@ -45,12 +45,6 @@ struct Client {
     config_dir: PathBuf,
 }
 
-/// A worker, with the process that it was when it was found.
-struct Found {
-    worker: Worker,
-    process: Option<ProcessStamp>,
-}
-
 impl Shell {
     fn client(&self) -> Option<Client> {
         let plan = &self.agent;
@@ -155,24 +149,20 @@ impl Client {
             (!all.is_empty()).then_some(all)
         };
         let found = until(end.min(began + APPEARS), mine).unwrap_or_default();
-        let found: Vec<Found> = found
-            .into_iter()
-            .map(|worker| Found {
-                process: process::stamp(worker.pid),
-                worker,
-            })
-            .collect();
+        // The processes that they were when they were found: a number may be another's by then.
+        let stamps: Vec<Option<ProcessStamp>> =
+            found.iter().map(|one| process::stamp(one.pid)).collect();
         let mut failed = Vec::new();
-        for one in &found {
-            if let Err(why) = self.end_one(one, end) {
+        for (Worker { name, session, .. }, stamp) in found.iter().zip(&stamps) {
+            if let Err(why) = self.end_one(name, stamp.as_ref(), end) {
                 tracing::error!(
-                    worker = one.worker.name,
+                    worker = name,
                     why,
                     "a session in the client's daemon goes on"
                 );
-                failed.push(format!("{} ({why})", one.worker.name));
+                failed.push(format!("{name} ({why})"));
             } else {
-                tracing::info!(worker = one.worker.name, session = %one.worker.session, "a session in the client's daemon was ended");
+                tracing::info!(worker = name, %session, "a session in the client's daemon was ended");
             }
         }
         if failed.is_empty() {
@@ -181,9 +171,14 @@ impl Client {
         Err(failed.join(", "))
     }
 
-    fn end_one(&self, found: &Found, end: Instant) -> Result<(), String> {
-        let stopped = self.stop(&found.worker.name, end);
-        let Some(stamp) = &found.process else {
+    fn end_one(
+        &self,
+        name: &str,
+        stamp: Option<&ProcessStamp>,
+        end: Instant,
+    ) -> Result<(), String> {
+        let stopped = self.stop(name, end);
+        let Some(stamp) = stamp else {
             return stopped;
         };
         let gone = || (!process::alive(stamp)).then_some(());

@@ -37,7 +37,7 @@ pub(super) struct Pointer {
 impl Shell {
     /// Notes the cell of the pointer after an input in the active terminal; returns true if it is a move that only we have requested.
     pub(super) fn points(&mut self, input: &HostInput) -> bool {
-        let child_follows = self.child_follows();
+        let child_follows = child_follows(self.core.view(), &self.pane.screen);
         let Some(active) = self.terminals.active_mut() else {
             return false;
         };
@@ -77,13 +77,9 @@ impl Shell {
         let target = self.pane.screen.link_at(column, row)?;
         extra::may_pass(&target, &self.terminals.hostname).then_some(target)
     }
-
-    /// Reports whether the child should be sent moves without a button.
-    fn child_follows(&self) -> bool {
-        child_follows(self.core.view(), &self.pane.screen)
-    }
 }
 
+/// Reports whether the child should be sent moves without a button.
 fn child_follows(model: &Model, screen: &Screen) -> bool {
     screen.modes().mouse == MouseTracking::Motion && model.view.has_pane()
 }

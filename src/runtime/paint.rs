@@ -35,8 +35,8 @@ impl Abilities {
     /// have no name there.
     pub fn of(variable: impl Fn(&str) -> String) -> Self {
         let (term, program) = (variable("TERM"), variable("TERM_PROGRAM"));
-        let named = |names: &[&str]| names.iter().any(|name| term.contains(name));
-        let is = |names: &[&str]| names.contains(&program.as_str());
+        let named = |names: &str| names.split('|').any(|name| term.contains(name));
+        let is = |names: &str| names.split('|').any(|name| name == program);
         // VTE 0.52 is the first with both.
         let vte = variable("VTE_VERSION")
             .parse::<u32>()
@@ -45,25 +45,10 @@ impl Abilities {
         Self {
             underlines: vte
                 || windows
-                || named(&[
-                    "kitty",
-                    "ghostty",
-                    "alacritty",
-                    "foot",
-                    "wezterm",
-                    "contour",
-                    "tmux",
-                ])
-                || is(&[
-                    "iTerm.app",
-                    "WezTerm",
-                    "ghostty",
-                    "vscode",
-                    "mintty",
-                    "tmux",
-                ]),
-            progress: windows || named(&["ghostty"]) || is(&["ghostty", "WezTerm"]),
-            notifies_by_777: vte || named(&["foot", "rxvt"]),
+                || named("kitty|ghostty|alacritty|foot|wezterm|contour|tmux")
+                || is("iTerm.app|WezTerm|ghostty|vscode|mintty|tmux"),
+            progress: windows || named("ghostty") || is("ghostty|WezTerm"),
+            notifies_by_777: vte || named("foot|rxvt"),
             wraps: program == "tmux" || term.starts_with("tmux"),
         }
     }

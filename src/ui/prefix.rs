@@ -34,16 +34,9 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
     }
     let whole = frame::body(layout.whole);
     let keys = keys_after_prefix(model);
-    let key_cells = keys
-        .iter()
-        .map(|(key, _)| text::width(key))
-        .max()
-        .unwrap_or(0);
-    let word_cells = keys
-        .iter()
-        .map(|(_, word)| text::width(word))
-        .max()
-        .unwrap_or(0);
+    let widest = |width: fn(&(String, String)) -> usize| keys.iter().map(width).max().unwrap_or(0);
+    let key_cells = widest(|(key, _)| text::width(key));
+    let word_cells = widest(|(_, word)| text::width(word));
     // The border and a blank on either side.
     let cells = usize::from(whole.width).saturating_sub(4);
     let columns = ((cells + GAP) / (key_cells + 1 + word_cells + GAP)).max(1);

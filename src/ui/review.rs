@@ -389,43 +389,35 @@ const ON_THE_FLY_EFFECT: &str = "the turn goes on: nothing is interrupted";
 fn way_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Line<'static>> {
     let used = model.used();
     let (trims, in_place) = (is_trim(model), in_place::is_chosen(model));
-    let mut lines = Vec::new();
-    if let Some(used) = used {
-        lines.push(way_line(model, None, "Now", Some(used), cells, theme));
-    }
+    let row = |chosen, name, tokens| way_line(model, chosen, name, tokens, cells, theme);
+    let mut lines: Vec<_> = used
+        .map(|used| row(None, "Now", Some(used)))
+        .into_iter()
+        .collect();
     let fresh = trim::fresh_tokens(model);
     if compaction::is_held(model) {
-        lines.push(way_line(model, Some(true), IN_PLACE, fresh, cells, theme));
+        lines.push(row(Some(true), IN_PLACE, fresh));
         lines.push(goes_on(model, cells, theme));
         return lines;
     }
     let on_the_fly = goes_on_the_fly(model);
     let in_place = in_place && !on_the_fly;
     if on_the_fly_refusal(model).is_none() {
-        let row = way_line(model, Some(on_the_fly), ON_THE_FLY, fresh, cells, theme);
-        lines.push(row);
+        lines.push(row(Some(on_the_fly), ON_THE_FLY, fresh));
         if on_the_fly {
             let said = format!("{}{ON_THE_FLY_EFFECT}", " ".repeat(WAY.0));
             lines.push(frame::row(text::fit(&said, cells), theme.dim));
         }
     }
     let takes_fresh = !trims && !in_place && !on_the_fly;
-    lines.push(way_line(
-        model,
-        Some(takes_fresh),
-        FRESH,
-        fresh,
-        cells,
-        theme,
-    ));
+    lines.push(row(Some(takes_fresh), FRESH, fresh));
     if takes_fresh && fresh.is_some() {
         let lead = text::Lead::hanging(" ".repeat(WAY.0), theme.dim);
         let said = fresh_effect(model);
         lines.extend(text::wrap(&[(said, theme.dim)], &lead, cells));
     }
     if in_place::refusal(model).is_none() {
-        let row = way_line(model, Some(in_place), IN_PLACE, fresh, cells, theme);
-        lines.push(row);
+        lines.push(row(Some(in_place), IN_PLACE, fresh));
         lines.extend(in_place.then(|| goes_on(model, cells, theme)));
     }
     // An agent without transcripts has one way, and no word about another.
@@ -436,14 +428,7 @@ fn way_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Li
     let detail = match &offer {
         Ok(offer) => {
             let after = trimmed_tokens(offer, used);
-            lines.push(way_line(
-                model,
-                Some(trims),
-                TRIM,
-                Some(after),
-                cells,
-                theme,
-            ));
+            lines.push(row(Some(trims), TRIM, Some(after)));
             // If the handoff is below, only the chosen way is explained.
             if !beside && !trims {
                 return lines;

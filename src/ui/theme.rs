@@ -54,25 +54,17 @@ impl Depth {
     /// Returns the depth of a host terminal by its environment: `NO_COLOR` (no-color.org: any text but an empty one),
     /// `COLORTERM`, `TERM` and `TERM_PROGRAM`. Texts that are not set are empty.
     pub fn of(no_color: &str, colorterm: &str, term: &str, program: &str) -> Self {
-        let names = |known: &[&str]| known.iter().any(|name| term.contains(name));
+        let names = |known: &str| known.split('|').any(|name| term.contains(name));
         if !no_color.is_empty()
             || matches!(term, "" | "dumb" | "vt52" | "vt100" | "vt102" | "vt220")
         {
             Self::Mono
         } else if matches!(colorterm, "truecolor" | "24bit")
-            || names(&[
-                "direct",
-                "truecolor",
-                "kitty",
-                "ghostty",
-                "alacritty",
-                "foot",
-                "wezterm",
-            ])
+            || names("direct|truecolor|kitty|ghostty|alacritty|foot|wezterm")
             || matches!(program, "iTerm.app" | "WezTerm" | "ghostty" | "vscode")
         {
             Self::TrueColor
-        } else if names(&["256"]) {
+        } else if names("256") {
             Self::Indexed256
         } else {
             Self::Ansi16

@@ -193,20 +193,15 @@ impl Answers {
     }
 
     fn check(self) -> Finding {
-        let Self {
-            kitty_keys,
-            synchronizes,
-            name,
-        } = self;
-        let name = name.unwrap_or_else(|| "no name reported".to_owned());
+        let name = self.name.unwrap_or_else(|| "no name reported".to_owned());
         let yes = |has: bool| if has { "yes" } else { "no" };
         let found = format!(
             "{name}, keys without ambiguity: {}, frames without flicker: {}",
-            yes(kitty_keys),
-            yes(synchronizes)
+            yes(self.kitty_keys),
+            yes(self.synchronizes)
         );
         let check = Finding::ok(found);
-        if kitty_keys {
+        if self.kitty_keys {
             return check;
         }
         check.remedy(
