@@ -64,8 +64,8 @@ pub(in crate::app) enum AttemptEvent<'a> {
     DraftBeside(OnDisk),
     /// The client has the text: by this order, or by the answer to its question.
     HandedOut(Option<OrderId>),
-    /// The start of the process that belongs to the phase was ordered.
-    StartOrdered,
+    /// The start of the process that belongs to the phase was ordered; true if it gets the handoff as its prompt.
+    StartOrdered(bool),
     /// The phase has come as far as this one, which is in the journal already.
     GotOn(Phase),
     /// The clock by which `auto` announces it has stopped.
@@ -408,7 +408,12 @@ impl Attempt {
                     held.answered = true;
                 }
             }
-            (AttemptEvent::StartOrdered, phase) => phase.launched(Launch::Ordered),
+            (AttemptEvent::StartOrdered(given), phase) => {
+                phase.launched(Launch::Ordered);
+                if let Some(agent) = phase.agent_mut() {
+                    agent.given = given;
+                }
+            }
             (AttemptEvent::GotOn(next), phase) if discriminant(&next) == discriminant(phase) => {
                 *phase = next;
             }

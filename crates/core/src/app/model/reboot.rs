@@ -463,6 +463,8 @@ pub struct NewAgent {
     pub launch: Launch,
     /// The proof that the handoff has arrived, or that the client is in the trimmed session.
     pub proof: Proof,
+    /// True if its process was started with the handoff as its prompt.
+    pub given: bool,
 }
 
 /// The progress of starting a process.
@@ -529,7 +531,7 @@ impl Phase {
         }
     }
 
-    const fn agent_mut(&mut self) -> Option<&mut NewAgent> {
+    pub(super) const fn agent_mut(&mut self) -> Option<&mut NewAgent> {
         match self {
             Self::Starting { agent, .. }
             | Self::Delivering(agent)

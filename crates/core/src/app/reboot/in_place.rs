@@ -325,6 +325,7 @@ fn replaced(model: &Model, attempt: &Attempt) -> Option<Next> {
     let agent = NewAgent {
         launch: Launch::Running,
         proof: Proof::Awaited,
+        given: true,
     };
     matches!(attempt.phase, Phase::Replacing(Replacing::HandedOut { .. })).then(|| {
         Next::All(vec![

@@ -205,7 +205,8 @@ fn act_on_agent(model: &mut Model, act: AgentAct) {
         }
         AgentAct::End => ending::on(model, EndingEvent::Begins { urgent: false }),
         AgentAct::Start(process) => {
-            model.reboot.on(AttemptEvent::StartOrdered);
+            let given = process.prompt.is_some();
+            model.reboot.on(AttemptEvent::StartOrdered(given));
             start(model, *process);
         }
         AgentAct::GoOn(cause, text) => {
@@ -524,7 +525,8 @@ fn deliver(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
     if let Launch::Failed(why) = &agent.launch {
         return Some(give_up(model, attempt, why));
     }
-    if !is_pasted(model, attempt) {
+    // What was done counts: the configuration may have changed since.
+    if agent.given || attempt.handoff.is_none() {
         return Some(Next::Enter(Phase::Verifying(agent.clone())));
     }
     // The hook that reports the start may come before the pane has shown an empty prompt box.

@@ -7,6 +7,7 @@ use crate::app::{
     reboot::{Banner, QuietReason, banner},
     report,
 };
+use crate::config::Delivery;
 use pitstop_transcript::{human::HumanWords, prompts::HANDOFF};
 use serde_json::json;
 
@@ -1410,5 +1411,23 @@ fn a_handoff_that_waits_for_the_end_of_a_turn_has_what_came_meanwhile_unless_it_
         let text = given.unwrap().text;
         assert_eq!(bench.step(), Some(Step::Ending));
         assert_eq!(text.contains("mend the printer"), !edited, "{text}");
+    }
+}
+
+#[test]
+fn a_handoff_goes_once_whatever_becomes_of_the_configuration_meanwhile() {
+    for is_pasted in [false, true] {
+        let mut bench = Bench::new();
+        let usual = bench.model.config.reboot.delivery;
+        let mut deliveries = [usual, Delivery::Paste];
+        if is_pasted {
+            deliveries.reverse();
+        }
+        bench.model.config.reboot.delivery = deliveries[0];
+        let start = bench.rebooted();
+        assert_eq!(start.prompt.is_none(), is_pasted);
+        bench.model.config.reboot.delivery = deliveries[1];
+        let effects = [bench.spawned(3), bench.started(NEW), bench.ready()].concat();
+        assert_eq!(has!(effects, Effect::Paste(_)), is_pasted);
     }
 }
