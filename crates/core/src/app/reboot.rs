@@ -107,6 +107,7 @@ fn new_attempt(model: &Model, kind: Kind, cause: Cause) -> Attempt {
         force: false,
         handoff: None,
         outdated: false,
+        passed_over: false,
         trimmed: None,
         held: None,
         beside: OnDisk::Nothing,

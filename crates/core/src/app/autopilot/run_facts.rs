@@ -45,7 +45,7 @@ pub(super) struct RunFacts {
     pub(super) open: usize,
     /// The present iteration.
     pub(super) iteration: IterationId,
-    /// True if the handoff that the present session began with was empty; `None` if it began with none.
+    /// True if the handoff that the present session began with was empty or was not seen to arrive; `None` if it began with none.
     pub(super) untold: Option<bool>,
     /// The reboot under way.
     pub(super) reboot: Option<RebootFacts>,
@@ -132,7 +132,7 @@ impl RunFacts {
             done: plan.completed_items.len(),
             open: plan.pending_items.len(),
             iteration: model.session.iteration(),
-            untold: record.map(|record| record.handoff_bytes == 0),
+            untold: record.map(|record| record.handoff_bytes == 0 || !record.verified),
             reboot: RebootFacts::of(model, &blocks),
             agent: AgentFacts::of(model, context.is_full),
             prompt_box: PromptBoxFacts::of(model, &blocks),

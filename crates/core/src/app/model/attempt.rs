@@ -52,6 +52,8 @@ pub(in crate::app) enum AttemptEvent<'a> {
     MarkerSeen,
     /// The transcript has a handoff that begins with this line: in a compaction that was answered there is no prompt with it.
     HandoffRead(&'a str),
+    /// The agent was given a prompt, or its turn is over.
+    WentOn,
     /// The handoff that the client was given was not put in force: its person has stopped the compaction.
     StoppedInClient,
     /// The moment is not a safe one, while the agent is in this state.
@@ -407,6 +409,11 @@ impl Attempt {
                 if let Some(held) = self.held.as_mut().filter(|_| order.is_none()) {
                     held.answered = true;
                 }
+            }
+            (AttemptEvent::WentOn, Phase::Verifying(_)) => self.passed_over = true,
+            // A turn that ends before is the one that is cut, or that the client compacts in.
+            (AttemptEvent::WentOn, Phase::Replacing(Replacing::HandedOut { overdue, .. })) => {
+                self.passed_over = *overdue;
             }
             (AttemptEvent::StartOrdered(given), phase) => {
                 phase.launched(Launch::Ordered);

@@ -317,6 +317,8 @@ pub struct Attempt {
     pub handoff: Option<Handoff>,
     /// True if a turn has gone on since the message was fixed.
     pub(in crate::app) outdated: bool,
+    /// True if the session has gone on, with another prompt or to the end of a turn, since the message was sent.
+    pub(in crate::app) passed_over: bool,
     /// The record of what the trim has removed, once the copy exists.
     pub trimmed: Option<TrimRecord>,
     /// The client's compaction that it answers.
@@ -783,6 +785,11 @@ impl Attempt {
             Phase::Replacing(Replacing::HandedOut { overdue: true, .. })
         );
         replacing || self.has_proof(Proof::Overdue)
+    }
+
+    /// Reports whether the proof is late and the session has gone on without it.
+    pub(in crate::app) fn is_passed_over(&self) -> bool {
+        self.passed_over && self.is_overdue()
     }
 
     /// Sets the state of the proof, in a phase that has one: with a new agent, or with the text handed out to the running client.

@@ -117,6 +117,13 @@ pub(super) fn replacing(model: &Model, attempt: &Attempt, now: &Replacing) -> Op
         Replacing::AwaitsStep { order, .. } if !turn_runs(model) => {
             Some(on_the_fly::unasked(model, attempt, *order))
         }
+        Replacing::HandedOut { .. } if attempt.is_passed_over() => {
+            let why = "the client was given the handoff and has not put it in force";
+            let restore = Next::Agent(AgentAct::RestoreTrigger);
+            let restore = (attempt.kind == Kind::OnTheFly).then_some(restore);
+            let refused = Next::End(End::Refused(why.to_owned()));
+            Some(Next::All(restore.into_iter().chain([refused]).collect()))
+        }
         Replacing::Ordered(_)
         | Replacing::AwaitsStep { .. }
         | Replacing::Revoking { .. }

@@ -25,7 +25,10 @@ use crate::app::{
     },
     effect::Effect,
     event::TimerId,
-    facts::{answers_at_once, holds_compaction, is_safe, not_begun, reads_task, typing_refusal},
+    facts::{
+        answers_at_once, holds_compaction, is_safe, is_unattended, not_begun, reads_task,
+        typing_refusal,
+    },
     model::{
         CarryOut, Model, Overlay,
         attempt::{AttemptEvent, verify_timer},
@@ -552,7 +555,13 @@ fn verify(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
         Launch::Failed(why) if attempt.kind.replaces() || !verified => {
             Some(give_up(model, attempt, why))
         }
-        _ if !verified => None,
+        // The session has gone on without the handoff, or has had it unseen: it is not given again. A run that no one watches ends.
+        _ if !verified => {
+            let is_over = attempt.is_passed_over()
+                && !model.session.submission.is_open()
+                && !is_unattended(model);
+            is_over.then_some(Next::End(End::Finished { warmed_up: false }))
+        }
         _ if model.config.reboot.warmup_prompt.is_none() => {
             Some(Next::End(End::Finished { warmed_up: false }))
         }

@@ -20,6 +20,7 @@ use crate::app::{
     model::{
         AgentView, CarryOut, Model,
         activity::{ReportedStop, TitleState},
+        attempt::AttemptEvent,
         progress::hash_of,
         reboot::Reboot,
         session::Session,
@@ -248,6 +249,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             let warmup = model.config.reboot.warmup_prompt.as_deref();
             model.draft.prompted(&prompt, warmup, model.now);
             model.reboot.prompt_seen(&prompt).carry_out(model);
+            model.reboot.on(AttemptEvent::WentOn);
             on(model, refused);
         }
         Some(TurnEvent::Prompted) => {
@@ -268,6 +270,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             }
         }
         Some(TurnEvent::Over(stop)) => {
+            model.reboot.on(AttemptEvent::WentOn);
             model.emit(Effect::ReadGit);
             if let Some(message) = &stop.message {
                 model.draft.take_hooked(message, model.now).carry_out(model);

@@ -224,3 +224,34 @@ fn a_goal_that_a_session_was_not_given_yet_is_due_in_whatever_goes_on_with_it() 
     bench.resumed(OLD);
     assert_eq!(due(&bench), None);
 }
+
+#[test]
+fn a_handoff_that_is_never_confirmed_is_closed_once_its_session_goes_on() {
+    for is_late_first in [true, false] {
+        let mut bench = Bench::new();
+        bench.rebooted();
+        let effects = bench.spawned(3);
+        let effects = [effects, bench.started(NEW)].concat();
+        let timer = first!(effects, Effect::SetTimer(id @ TimerId::Verify(_), _) => *id).unwrap();
+        if is_late_first {
+            bench.send(Event::TimerFired(timer));
+            assert_eq!(bench.step(), Some(Step::Verifying));
+            bench.prompted(NEW, "something else");
+        } else {
+            takes_a_turn(&mut bench, NEW);
+            assert_eq!(bench.step(), Some(Step::Verifying), "it is not late yet");
+            bench.send(Event::TimerFired(timer));
+        }
+        assert_eq!(bench.step(), None, "{is_late_first}");
+        let journaled = bench.journaled.last().copied();
+        assert_eq!(
+            journaled,
+            Some(Step::Done),
+            "the next start leaves it alone"
+        );
+        let record = bench.model.lineage.iterations()[1].reboot.as_ref();
+        assert!(record.is_some_and(|record| !record.verified));
+        let effects = bench.exited(0);
+        assert_eq!(starts(&effects).len(), 0, "the old session is not resumed");
+    }
+}
