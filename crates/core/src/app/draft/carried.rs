@@ -148,8 +148,7 @@ fn new_draft(model: &Model) -> Option<Effect> {
 /// Returns what a person has typed and the agent has not been given. Between two sessions, and while we leave, the box does not show
 /// what a person wants: then it is what was kept last. A reboot that is announced or waits has not touched the box yet.
 pub fn last_unsent(model: &Model) -> Option<String> {
-    let attempt = model.reboot.attempt.as_ref();
-    let at_rest = attempt.is_none_or(Attempt::is_harmless)
+    let at_rest = !model.reboot.has_attempt(Attempt::hides_prompt_box)
         && model.outside.quitting().is_none()
         && matches!(
             model.session.agent.state,

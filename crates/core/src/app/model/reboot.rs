@@ -767,6 +767,12 @@ impl Attempt {
         agent.is_some_and(|agent| matches!(agent.launch, Launch::Failed(_)))
     }
 
+    /// Reports whether the prompt box does not show what a person wants: it is between two agents, or the conversation is replaced
+    /// around it.
+    pub(in crate::app) fn hides_prompt_box(&self) -> bool {
+        !self.is_harmless() && (self.kind.replaces() || !self.awaits_proof())
+    }
+
     /// Reports whether the proof of the new session has this state.
     fn has_proof(&self, proof: Proof) -> bool {
         let agent = self.phase.agent();

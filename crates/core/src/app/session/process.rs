@@ -15,7 +15,9 @@ use crate::app::{
     effect::Effect,
     event::{Exit, NewIds},
     facts::{end_reason, undelivered},
-    model::{AgentView, CarryOut, Model, Overlay, attempt::AttemptEvent, unsent::OnDisk},
+    model::{
+        AgentView, CarryOut, Model, Overlay, attempt::AttemptEvent, reboot::Attempt, unsent::OnDisk,
+    },
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
@@ -116,10 +118,11 @@ pub fn ended(model: &mut Model, end: ProcessEnd) {
         return;
     };
     // What a person has typed goes into the prompt box of the agent that resumes its session. What was typed to end the agent is no
-    // prompt. A reboot keeps it by itself.
+    // prompt. A reboot that has the prompt box keeps it by itself.
     let attempt = model.reboot.attempt.as_ref();
     let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
-    match carried::last_unsent(model).filter(|_| !was_ending && !rebooting) {
+    let keeps_it = attempt.is_some_and(Attempt::hides_prompt_box);
+    match carried::last_unsent(model).filter(|_| !was_ending && !keeps_it) {
         Some(text) if exit == Exit::Code(0) && may_have_ended_it(&text) => {
             model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
         }

@@ -497,3 +497,21 @@ fn a_draft_outlives_the_crash_of_its_agent() {
         assert_eq!(orders.contains(&None), !is_kept, "{text}: {orders:?}");
     }
 }
+
+#[test]
+fn what_is_typed_before_the_proof_outlives_the_new_agent() {
+    let mut bench = Bench::new();
+    bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.ready();
+    bench.press(KeyCode::Char('x'));
+    bench.prompt_box(holds("and the docs"));
+    let effects = bench.send(Event::TimerFired(TimerId::KeepCarried));
+    let kept = all!(effects, Effect::KeepDraft(text) => text.clone());
+    assert_eq!(kept, [Some("and the docs".to_owned())]);
+    bench.exited(1);
+    let waiting = bench.model.reboot.unsent.as_ref();
+    let waiting = waiting.map(|waiting| waiting.text.as_str());
+    assert_eq!(waiting, Some("and the docs"));
+}
