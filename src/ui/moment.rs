@@ -68,7 +68,8 @@ pub(super) fn is_shown(model: &Model) -> bool {
 /// Returns the reboot whose stages are shown: one that is not confirmed in time needs a look at the pane.
 fn shown_attempt(model: &Model) -> Option<&Attempt> {
     let attempt = model.reboot.attempt.as_ref()?;
-    (!attempt.is_harmless() && !attempt.is_overdue()).then_some(attempt)
+    let is_shown = !(attempt.is_harmless() || attempt.is_overdue() || attempt.is_warming());
+    is_shown.then_some(attempt)
 }
 
 /// Reports whether the session that is shown is being left.

@@ -244,8 +244,10 @@ fn request(model: &Model, cause: Cause) -> Result<Next, Refusal> {
         Some(attempt) if asked && attempt.is_harmless() => {
             return Ok(Next::All(Vec::from_iter(shown)));
         }
-        Some(attempt) => return Err(Refusal::UnderWay(attempt.step())),
-        None => {}
+        Some(attempt) if !attempt.is_warming() => {
+            return Err(Refusal::UnderWay(attempt.step()));
+        }
+        Some(_) | None => {}
     }
     if model.outside.quitting().is_some() {
         return Err(Refusal::Quitting);
@@ -260,12 +262,17 @@ fn request(model: &Model, cause: Cause) -> Result<Next, Refusal> {
     } else {
         in_place::configured_way(model)
     };
-    let mut next = vec![
-        Next::Begin(Box::new(attempt)),
-        Next::Change(way, why, Some(Phase::Armed)),
-    ];
+    let mut next = Vec::from_iter(leave_warm_up(model));
+    next.push(Next::Begin(Box::new(attempt)));
+    next.push(Next::Change(way, why, Some(Phase::Armed)));
     next.extend(shown);
     Ok(Next::All(next))
+}
+
+/// Returns the step that closes a reboot of which only the warm-up prompt is missing, before the next one begins.
+fn leave_warm_up(model: &Model) -> Option<Next> {
+    let is_warming = model.reboot.has_attempt(Attempt::is_warming);
+    is_warming.then_some(Next::End(End::Finished { warmed_up: false }))
 }
 
 /// Returns the step that closes a reboot whose new agent runs, before it is taken back.

@@ -767,6 +767,11 @@ impl Attempt {
         agent.is_some_and(|agent| matches!(agent.launch, Launch::Failed(_)))
     }
 
+    /// Reports whether only the warm-up prompt is missing, which the next reboot does not wait for.
+    pub const fn is_warming(&self) -> bool {
+        matches!(self.phase, Phase::Warming { .. })
+    }
+
     /// Reports whether the prompt box does not show what a person wants: it is between two agents, or the conversation is replaced
     /// around it.
     pub(in crate::app) fn hides_prompt_box(&self) -> bool {

@@ -78,7 +78,7 @@ pub(super) fn due(model: &Model) -> Next {
     let eligible = (full || good)
         && model.reboot.mode != RebootMode::Manual
         && !model.reboot.paused
-        && model.reboot.attempt.is_none()
+        && !model.reboot.has_attempt(|one| !one.is_warming())
         && model.outside.quitting().is_none()
         && model.session.agent.state != AgentState::Exited
         && !is_quiet(model)

@@ -21,7 +21,7 @@ use pitstop_transcript::SessionId;
 use super::{
     Kind,
     automatic::breaker,
-    new_attempt,
+    leave_warm_up, new_attempt,
     next::{Act, AgentAct, End, Next, TICK},
 };
 use crate::app::{
@@ -94,8 +94,10 @@ fn hold(
             let before = undecided(model).map(|before| decide(&before.id, Decision::Client));
             return Ok(Next::All(before.into_iter().chain([held]).collect()));
         }
-        Some(attempt) => return Err(Refusal::UnderWay(attempt.step())),
-        None => {}
+        Some(attempt) if !attempt.is_warming() => {
+            return Err(Refusal::UnderWay(attempt.step()));
+        }
+        Some(_) | None => {}
     }
     if cause == Cause::Compaction
         && answers_at_once(model)
@@ -106,7 +108,8 @@ fn hold(
     let attempt = new_attempt(model, Kind::InPlace, cause);
     let begun = Next::Begin(Box::new(attempt));
     let armed = Next::Enter(Phase::Armed);
-    Ok(Next::All(vec![begun, held, armed]))
+    let before = leave_warm_up(model).into_iter();
+    Ok(Next::All(before.chain([begun, held, armed]).collect()))
 }
 
 /// Returns the reason that a compaction is not ours to answer, if so.

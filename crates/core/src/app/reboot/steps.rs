@@ -82,14 +82,7 @@ pub(super) fn next_step(model: &Model, attempt: &Attempt) -> Option<Next> {
         Phase::Delivering(agent) => deliver(model, attempt, agent),
         Phase::Replacing(now) => in_place::replacing(model, attempt, now),
         Phase::Verifying(agent) => verify(model, attempt, agent),
-        Phase::Warming { due, .. } if attempt.has_died() => {
-            Some(Next::End(End::Finished { warmed_up: *due }))
-        }
-        Phase::Warming { due, .. } => {
-            let rests = model.session.agent.state == AgentState::Idle;
-            let prompt = || model.config.reboot.warmup_prompt.clone();
-            (*due && rests).then(|| Next::Agent(AgentAct::WarmUp(prompt().unwrap_or_default())))
-        }
+        Phase::Warming { due, .. } => warm_up(model, attempt, *due),
         Phase::RollingBack(launch) => match launch {
             Launch::Pending => Some(new_process(model, attempt)),
             Launch::Ordered => None,
@@ -570,6 +563,16 @@ fn verify(model: &Model, attempt: &Attempt, agent: &NewAgent) -> Option<Next> {
             Some(Next::Enter(Phase::Warming { due, agent }))
         }
     }
+}
+
+/// Gives the warm-up prompt, once its delay is over and the agent rests.
+fn warm_up(model: &Model, attempt: &Attempt, due: bool) -> Option<Next> {
+    let prompt = model.config.reboot.warmup_prompt.as_ref();
+    let Some(prompt) = prompt.filter(|_| !attempt.has_died()) else {
+        return Some(Next::End(End::Finished { warmed_up: false }));
+    };
+    let rests = model.session.agent.state == AgentState::Idle;
+    (due && rests).then(|| Next::Agent(AgentAct::WarmUp(prompt.clone())))
 }
 
 /// Returns what follows if the new agent cannot take over, for this reason.

@@ -301,7 +301,8 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             model.session.agent.prompt_refused();
             model.error("context limit reached: the client refuses prompts until a reboot");
             let manual = model.reboot.mode == RebootMode::Manual;
-            if !manual && model.reboot.attempt.is_none() && !is_last(model) {
+            let is_busy = model.reboot.has_attempt(|one| !one.is_warming());
+            if !manual && !is_busy && !is_last(model) {
                 reboot::on(model, RebootEvent::ContextLimit);
             }
         }

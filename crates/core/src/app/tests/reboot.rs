@@ -4,7 +4,7 @@ use super::*;
 use crate::app::{
     event::{Ran, ReadEvent, TranscriptFacts},
     model::reboot::Breaker,
-    reboot::{Banner, QuietReason, banner},
+    reboot::{Attempt, Banner, QuietReason, banner},
     report,
 };
 use crate::config::Delivery;
@@ -1429,5 +1429,29 @@ fn a_handoff_goes_once_whatever_becomes_of_the_configuration_meanwhile() {
         bench.model.config.reboot.delivery = deliveries[1];
         let effects = [bench.spawned(3), bench.started(NEW), bench.ready()].concat();
         assert_eq!(has!(effects, Effect::Paste(_)), is_pasted);
+    }
+}
+
+#[test]
+fn a_reboot_begins_in_a_turn_that_a_warm_up_prompt_is_to_follow() {
+    for by in ["key", "script", "line"] {
+        let mut config = Config::default();
+        config.reboot.warmup_prompt = Some("Run the tests.".to_owned());
+        let mut bench = Bench::with(config);
+        bench.rebooted_to_new();
+        assert_eq!(bench.step(), Some(Step::Warming));
+        match by {
+            "key" => bench.press(KeyCode::F(5)),
+            "script" => bench.control(Control::Reboot),
+            _ => {
+                bench.used(20_000);
+                bench.used(155_000)
+            }
+        };
+        assert!(bench.model.reboot.has_attempt(Attempt::is_open), "{by}");
+        assert!(bench.journaled.contains(&Step::Done), "{by}");
+        let record = bench.model.lineage.iterations()[1].reboot.as_ref();
+        let record = record.expect("the reboot is on record");
+        assert!(record.verified && !record.warmed_up, "{by}");
     }
 }
