@@ -512,6 +512,7 @@ pub(in crate::app) fn settle(model: &mut Model) {
         on_the_fly::fit_way,
         timing::cut,
         automatic::announce,
+        automatic::unattended,
         unsent::put_back,
     ] {
         let next = rule(model);

@@ -25,7 +25,8 @@ use pitstop_agent::Failure;
 use pitstop_transcript::Tokens;
 
 use super::{
-    next::{Act, Next, TICK},
+    approve,
+    next::{Act, End, Next, TICK},
     on_the_fly, request,
     timing::{is_answer_due, is_free},
 };
@@ -35,13 +36,13 @@ use crate::app::{
     event::TimerId,
     facts::{
         Block, auto_delay, blocked_by, deciding_figure, is_editing, is_forced, is_last, is_quiet,
-        is_under_review,
+        is_unattended, is_under_review,
     },
     model::{
         Model, Overlay,
         attempt::AttemptEvent,
         event_scratch::NoReboot,
-        reboot::{Attempt, Breaker, Clock, QuietReason, RebootOutcome},
+        reboot::{Approval, Attempt, Breaker, Clock, QuietReason, RebootOutcome},
     },
     refusal::Refusal,
 };
@@ -188,6 +189,20 @@ pub(super) fn announce(model: &Model) -> Option<Next> {
         return is_free(model).then_some(goes_ahead);
     }
     clock.is_none().then_some(Next::StartClock(left))
+}
+
+/// Approves a reboot that a script has asked for where no one can look at the review: whether a trim helps is known only after the
+/// transcript was read.
+pub(super) fn unattended(model: &Model) -> Option<Next> {
+    let is_asked = model.reboot.has_attempt(|one| one.cause == Cause::Ctl);
+    if !(is_asked && is_unattended(model) && is_under_review(model)) {
+        return None;
+    }
+    match approve(model, Approval::Auto) {
+        Ok(next) => Some(next),
+        Err(Refusal::TrimUnknown | Refusal::HandoffOpen) => None,
+        Err(why) => Some(Next::End(End::Refused(why.to_string()))),
+    }
 }
 
 /// Reports whether the reboot began by itself and nothing was done yet. A reboot that a person has asked for, has approved or is

@@ -994,3 +994,16 @@ fn a_run_whose_agent_works_by_new_commands_is_at_work_though_git_shows_no_change
         assert!(matches!(phase, Phase::Ended(End::Tripped(_))), "{idle}");
     }
 }
+
+#[test]
+fn a_trim_of_a_run_that_no_one_watches_is_approved_once_it_is_known() {
+    for helps in [true, false] {
+        let mut bench = headless();
+        let effects = bench.control(Control::RebootBy(Way::Trim));
+        bench.git();
+        let plan = helps.then(trim::good_plan);
+        let plan = plan.ok_or_else(|| "no such file".to_owned());
+        bench.planned(trim::surveys(&effects)[0], plan);
+        assert_eq!(bench.step(), helps.then_some(Step::Waiting), "{helps}");
+    }
+}

@@ -47,7 +47,7 @@ pub(super) fn trim_record() -> TrimRecord {
 }
 
 impl Bench {
-    fn planned(&mut self, ask: u64, plan: Result<TrimPlan, String>) -> Vec<Effect> {
+    pub(super) fn planned(&mut self, ask: u64, plan: Result<TrimPlan, String>) -> Vec<Effect> {
         self.send(Event::Read(ReadEvent::TrimPlanned { ask, plan }))
     }
 
