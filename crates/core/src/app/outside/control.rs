@@ -110,6 +110,12 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
         }
         Control::Approve => reboot::act(model, RebootAction::Approve(Approval::Person))?,
         Control::ApproveAs(body) => {
+            // Who names what they have read approves that once: the same request again, from another device, does not cut the turn.
+            let approved = model.reboot.attempt.as_ref();
+            let approved = approved.filter(|one| body.revision.is_some() && one.is_by_person());
+            if let Some(attempt) = approved {
+                return Err(Refusal::Approved(attempt.step()));
+            }
             if let Some(text) = approved_text(model, &body)? {
                 let base = model.draft.handoff.editable().to_owned();
                 model.draft.take_text(&base, &text).carry_out(model);

@@ -6,11 +6,13 @@ use super::*;
 use crate::api::{
     endpoint::Endpoint,
     wire::{
-        ApiEvent, ApiEventKind, CommitBody, PermissionAnswer, PermissionBody, Report, SaveBody,
-        TestBody,
+        ApiEvent, ApiEventKind, ApproveBody, CommitBody, PermissionAnswer, PermissionBody, Report,
+        SaveBody, TestBody,
     },
 };
-use crate::app::{changes::ModelSnapshot, event::TranscriptFacts, model::view::NOTICE_TIME};
+use crate::app::{
+    changes::ModelSnapshot, event::TranscriptFacts, model::view::NOTICE_TIME, report,
+};
 use crate::lineage::Cause;
 use pitstop_agent::bridge::{Caller, Tool};
 
@@ -331,4 +333,26 @@ fn a_text_waits_for_nothing_that_runs_in_the_background() {
         let reported = format!("{asked:?}");
         assert!(reported.contains("typed"), "{kind}: {reported}");
     }
+}
+
+#[test]
+fn what_was_read_is_approved_once() {
+    let mut bench = Bench::new();
+    bench.control(Control::Reboot);
+    bench.git();
+    bench.prompted(OLD, "one more thing");
+    let revision = report::revision(&bench.model.draft.handoff.current().text);
+    let body = ApproveBody {
+        revision: Some(revision),
+        handoff: None,
+    };
+    bench.control(Control::ApproveAs(body.clone()));
+    assert_eq!(bench.step(), Some(Step::Waiting));
+    let effects = bench.control(Control::ApproveAs(body));
+    assert!(
+        has!(effects, Effect::Answer(_, Reply::Refused { .. })),
+        "{effects:?}"
+    );
+    assert!(!has!(effects, Effect::Type(_)), "the turn goes on");
+    assert_eq!(bench.step(), Some(Step::Waiting));
 }
