@@ -135,6 +135,11 @@ impl Calls {
         call
     }
 
+    /// Keeps a call open, unless its caller has gone or was told that no answer came in time: it may have been repeated since.
+    fn keep_awaited(&mut self, reply: oneshot::Sender<Reply>) -> Option<CallId> {
+        (!reply.is_closed()).then(|| self.keep(reply))
+    }
+
     /// Removes the calls whose callers have gone, and returns them.
     fn gone(&mut self) -> Vec<CallId> {
         let gone = self.open.extract_if(|_, reply| reply.is_closed());
@@ -185,8 +190,13 @@ impl Shell {
             }
             Request::Control(control) => {
                 self.look_for_gone_hooks();
-                let call = self.calls.keep(reply);
-                self.post(Event::ControlAsked { call, control });
+                match self.calls.keep_awaited(reply) {
+                    Some(call) => self.post(Event::ControlAsked { call, control }),
+                    None => tracing::warn!(
+                        order = control.name(),
+                        "an order that had no answer in time is not carried out"
+                    ),
+                }
                 return;
             }
             Request::Reported(Report::Commit(body)) if self.is_elsewhere(&body) => {
@@ -369,5 +379,22 @@ impl Shell {
             self.services.watcher.watch_towards(path);
             self.services.follower.send(FollowCommand::Grown);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_that_no_one_waits_for_is_not_kept() {
+        let mut calls = Calls::new(Feed::new("run"), Mailbox::default());
+        let (reply, answer) = oneshot::channel();
+        assert!(calls.keep_awaited(reply).is_some());
+        drop(answer);
+        let (reply, answer) = oneshot::channel();
+        drop(answer);
+        assert!(calls.keep_awaited(reply).is_none());
+        assert_eq!(calls.gone().len(), 1);
     }
 }
