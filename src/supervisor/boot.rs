@@ -557,7 +557,15 @@ async fn first_effects(
         (Work::Run(task), recovered) => {
             app::autopilot::begin(model, task.plan, task.file.is_some(), recovered, worked);
         }
-        (_, Some(recovered)) => return recovered,
+        (_, Some(mut recovered)) => {
+            if let Some(prompt) = claude::user_prompt(&plan.user_args) {
+                model.error(format!(
+                    "the session goes on first, and your prompt is not given: {prompt}"
+                ));
+                recovered.extend(model.take_effects());
+            }
+            return recovered;
+        }
         (Work::Restore(checkpoint), None) => {
             let git = git::facts(&plan.project, 1, None).await;
             app::restore::begin(model, &checkpoint, &git);

@@ -335,6 +335,13 @@ fn user_arguments(launch: &Launch) -> Vec<String> {
     })
 }
 
+/// Returns the prompt with which the user's own arguments begin a session.
+pub fn user_prompt(args: &[String]) -> Option<&str> {
+    let mut arguments = Arguments(args).iter();
+    let prompt = arguments.find(|arg| arg.name.is_empty())?;
+    prompt.raw.first().map(String::as_str)
+}
+
 /// Reports whether an option chooses the session.
 fn is_session_flag(name: &str) -> bool {
     matches!(

@@ -318,3 +318,21 @@ fn no_piece_of_a_text_ends_in_the_mention_of_a_file() {
         }
     }
 }
+
+#[test]
+fn the_prompt_among_the_arguments_is_known() {
+    let known = |words: &[&str]| {
+        let args: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        user_prompt(&args).map(str::to_owned)
+    };
+    for words in [
+        &["fix it"][..],
+        &["--model", "opus", "fix it"],
+        &["--verbose", "--", "fix it"],
+        &["fix it", "--allowedTools", "Read", "Bash"],
+    ] {
+        assert_eq!(known(words).as_deref(), Some("fix it"), "{words:?}");
+    }
+    assert_eq!(known(&["--model", "opus"]), None);
+    assert_eq!(known(&["--allowedTools", "Read", "Bash"]), None);
+}
