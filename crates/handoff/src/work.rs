@@ -395,6 +395,7 @@ mod tests {
         let (human, agent) = ("user", "assistant");
         let renamed =
             "<command-name>/rename</command-name><command-args>the table of tides</command-args>";
+        let fixed = "<command-message>fix</command-message>\n<command-name>/fix</command-name>";
         for (entries, begin) in [
             (
                 &[(human, "Baue es."), (agent, "Da."), (human, "日本語で")][..],
@@ -409,6 +410,7 @@ mod tests {
                 open,
             ),
             (&[(human, "Baue es."), (agent, "Da.")], "The turn was over."),
+            (&[(human, "Baue es."), (agent, "Da."), (human, fixed)], open),
             // The client answers it by itself.
             (
                 &[(human, "Baue es."), (agent, "Da."), (human, renamed)],

@@ -2,7 +2,7 @@
 //!
 //! | counts | does not count |
 //! |---|---|
-//! | prompts, also those that waited while the agent worked, and commands with words behind them | text of the client (`isMeta`, an origin that is not `human`, tags) |
+//! | prompts, also those that waited while the agent worked, and commands that begin a turn or have words behind them | text of the client (`isMeta`, an origin that is not `human`, tags) |
 //! | the reason given when a call was refused | words that a tool claims to be the human's |
 //! | words that a handoff carried over: its objective, its requests, its list of prompts | the rest of a handoff, and the prompts of a run except for its task |
 //! | | prompts that the client gives by itself: scheduled ones, "Goal set: …" |

@@ -99,7 +99,7 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     if is_client_tag(&text) {
-        return command_with_words(&text).map(Cow::Owned);
+        return typed_request(&text).map(Cow::Owned);
     }
     match task_in(&text) {
         Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
@@ -172,11 +172,21 @@ fn is_client_tag(text: &str) -> bool {
     TAG.is_match(text)
 }
 
-/// Returns a command as it was typed, where more than a word or two is behind its name: `/fix never touch the schema`.
-fn command_with_words(text: &str) -> Option<String> {
-    let words = text_in_tag(text, "command-args").filter(|_| text.starts_with("<command-"))?;
-    let name = text_in_tag(text, "command-name").unwrap_or_default();
-    is_request(name, words).then(|| format!("{name} {}", words.trim()).trim().to_owned())
+/// Returns a command as it was typed, where it is a request: it begins a turn, as `/fix-issue 12` does, or more than a word or two is
+/// behind its name.
+fn typed_request(text: &str) -> Option<String> {
+    let part = |tag: &str| text_in_tag(text, tag).unwrap_or_default().trim();
+    let (name, words) = (part("command-name"), part("command-args"));
+    // The name of a skill that the agent itself has called has no slash.
+    let is_given = begins_turn(text) && name.starts_with('/');
+    let is_asked = text.starts_with("<command-") && (is_given || is_request(name, words));
+    is_asked.then(|| format!("{name} {words}").trim().to_owned())
+}
+
+/// Reports whether this is the client's record of a command that it gives to the agent: the message comes first in it, and the name
+/// in that of a command which the client carries out by itself (transcripts of 2.1.14 to 2.1.38; 2.1.332 tells them apart so itself).
+pub(super) fn begins_turn(text: &str) -> bool {
+    text.starts_with("<command-message>")
 }
 
 /// The words behind `/goal` that set none.
@@ -325,6 +335,26 @@ mod tests {
             );
             let whole = format!("/fix {words}");
             assert_eq!(of_human(&text).as_deref(), Some(whole.as_str()));
+        }
+    }
+
+    #[test]
+    fn a_command_that_begins_a_turn_is_a_request_whatever_is_behind_it() {
+        for (args, typed) in [
+            ("\n<command-args>12</command-args>", "/fix-issue 12"),
+            ("", "/fix-issue"),
+        ] {
+            let text = format!(
+                "<command-message>fix-issue</command-message>\n<command-name>/fix-issue</command-name>{args}"
+            );
+            assert_eq!(of_human(&text).as_deref(), Some(typed));
+        }
+        for text in [
+            "<command-name>/compact</command-name>\n            <command-message>compact</command-message>\n            <command-args></command-args>",
+            "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>",
+            "<command-message>The \"pdf\" skill is loading</command-message>\n<command-name>pdf</command-name>",
+        ] {
+            assert_eq!(of_human(text), None, "{text}");
         }
     }
 

@@ -278,7 +278,7 @@ impl Work {
         if text.is_empty() {
             return;
         }
-        let is_command = text.starts_with("<command-");
+        let is_command = text.starts_with("<command-") && !prompts::begins_turn(text);
         if !by_the_model && prompts::is_handoff(text) {
             self.carry_over(text);
             return;
