@@ -459,7 +459,7 @@ const GO_ON: &str = "ja|bitte|nein|weiter|mach weiter|danke|passt|genau|gut|oui|
     por favor|sim|obrigado|avanti|grazie";
 
 /// Reports whether a prompt only lets the agent continue, and is not a request that is worth a place in a handoff.
-fn says_nothing(prompt: &str) -> bool {
+pub(super) fn says_nothing(prompt: &str) -> bool {
     let key = plain_key(&prompts::without_marks(prompt));
     let mut rest = key.as_str();
     // A number is a choice.

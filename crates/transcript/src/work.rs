@@ -27,14 +27,14 @@ use super::{
     content::{Block, each_block, tool_output},
     denial::{Denial, own_words, read_denial, without_wrapper},
     facts::{self, Fact, each_fact},
-    human::{by_a_human, chosen_answers, is_a_persons},
+    human::{by_a_human, chosen_answers, is_a_persons, says_nothing},
     prompts,
     steps::{Step, Steps, cut_in_the_middle, denied_line},
     waiting::Waiting,
     words::{clipped, is_among, on_one_line, without_signals},
 };
 use deed::Deed;
-use excerpt::{is_plan, lines_that_matter, searched_part, stopped_at};
+use excerpt::{is_list, lines_that_matter, searched_part, stopped_at};
 use pitstop_base::redact;
 use places::Places;
 pub use places::below_work_tree;
@@ -137,7 +137,7 @@ pub struct WorkAtHand {
     pub last_failure: Option<Failure>,
     /// The earlier failures and the calls that were not allowed, the latest first; the last failure is not among them.
     pub tried: Vec<Failure>,
-    /// The latest plan: the list of what the assistant wanted to do, in its own words.
+    /// The plan of the work for the latest request, in the assistant's own words: what it put to the human, or listed before it went on.
     pub plan: Option<String>,
     /// The assistant's last paragraphs, oldest first.
     pub last_words: Vec<String>,
@@ -207,6 +207,10 @@ pub struct Work {
     failures: VecDeque<(Deed, Failure)>,
     texts: VecDeque<String>,
     plan: Option<String>,
+    /// True if the plan was put to the human, so that no list takes its place.
+    is_put: bool,
+    /// The latest text with a list that no call has followed yet: it may be a plan or a report.
+    listed: Option<String>,
     steps: Steps,
     calls: Waiting<Call, CALLS>,
     is_in_turn: bool,
@@ -265,7 +269,12 @@ impl Work {
                         && text.trim_start().starts_with('<')
                         && !is_a_persons(record) => {}
                 Block::Text(text) => self.take_text(text, by_the_model),
-                Block::Call(block) if by_the_model => self.begin_call(block),
+                Block::Call(block) if by_the_model => {
+                    // A list that work follows is its plan.
+                    let listed = self.listed.take().filter(|_| !self.is_put);
+                    self.plan = listed.or(self.plan.take());
+                    self.begin_call(block);
+                }
                 Block::Result(block) => self.end_call(block, record),
                 Block::Call(_) | Block::Image => {}
             }
@@ -304,23 +313,26 @@ impl Work {
         };
         self.note_mentions(text, by, None);
         // A command with words may be one that the client carries out by itself.
-        self.is_in_turn = !by_the_model && !is_command;
+        let was_in_turn = std::mem::replace(&mut self.is_in_turn, !by_the_model && !is_command);
         if by_the_model {
             // The signals have sections of their own.
             let text = without_signals(text);
             if text.is_empty() {
                 return;
             }
-            if is_plan(&text) {
-                self.plan = Some(clipped(&text, PLAN_CAP));
-            } else {
-                self.steps.note_words(&text);
+            if is_list(&text) {
+                self.listed = Some(clipped(&text, PLAN_CAP));
             }
+            self.steps.note_words(&text);
             self.texts.push_back(clipped(&text, WORDS_CAP));
             if self.texts.len() > TEXTS {
                 self.texts.pop_front();
             }
         } else {
+            // A plan for a request that was answered is old once another one comes.
+            if !was_in_turn && !is_command && !says_nothing(text) {
+                (self.plan, self.is_put, self.listed) = (None, false, None);
+            }
             self.steps.note_prompt(text);
         }
     }
@@ -404,6 +416,7 @@ impl Work {
                 if !text("plan").trim().is_empty() {
                     self.plan = Some(clipped(text("plan"), PLAN_CAP));
                     call.plan.clone_from(&self.plan);
+                    self.is_put = true;
                 }
                 self.mention_all(input, None);
             }

@@ -15,11 +15,8 @@ const SEARCHED: usize = 256 * 1024;
 /// The most lines of the last failure that are reported.
 const FAILURE_LINES: usize = 12;
 
-/// Reports whether a text is a plan: it announces what comes next, and lists it.
-pub(super) fn is_plan(text: &str) -> bool {
-    // The agent answers in the human's language.
-    const SPEAKS: &str = "ich werde|nächste|schritt|je vais|prochain|étape|план|следующ|шаг|далее|计划|步骤|接下来|下一步|手順|次に|\
-        i'll|i will|let me|plan|next|to do|steps|remaining|need to";
+/// Reports whether a text lists several things, as a plan does, and many a report.
+pub(super) fn is_list(text: &str) -> bool {
     let is_item = |line: &&str| {
         let line = line.trim_start();
         let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -30,9 +27,7 @@ pub(super) fn is_plan(text: &str) -> bool {
                     .iter()
                     .any(|mark| digits.starts_with(mark))
     };
-    let small = text.to_lowercase();
     own_lines(text).filter(is_item).count() >= 3
-        && SPEAKS.split('|').any(|word| small.contains(word))
 }
 
 /// Returns the line at which a call that changed or read a file stopped, as the client reports it.

@@ -298,9 +298,37 @@ fn the_last_paragraphs_are_the_assistant_s_own() {
 #[test]
 fn the_latest_plan_stands_once() {
     let plan = "I'll do it in steps:\n\n1. read\n2. write\n3. test";
-    let report = work(&[said("- a\n- b\n- c"), said(plan), said("Now reading.")]);
+    let read = call("1", "Read", &json!({ "file_path": "/p/a.rs" }));
+    let report = work(&[
+        said("- a\n- b\n- c"),
+        said(plan),
+        said("Now reading."),
+        read,
+    ]);
     assert_eq!(report.plan.as_deref(), Some(plan));
     assert_eq!(report.last_words, ["- a\n- b\n- c", "Now reading."]);
+}
+
+#[test]
+fn a_report_is_no_plan_and_a_plan_lasts_as_long_as_its_request() {
+    let list = said("Next steps:\n\n- read\n- write\n- test");
+    let asked = |text: &str| json!({ "type": "user", "message": { "content": text } });
+    let ran = call("2", "Bash", &json!({ "command": "make" }));
+    let report = work(&[ran.clone(), ok("2", ""), list.clone()]);
+    assert_eq!(report.plan, None);
+    assert!(shown(&report).contains("agent: Next steps:\n    - read\n"));
+    let planned = [asked("Port it"), list.clone(), ran.clone()];
+    for (prompt, lasts) in [("go ahead", true), ("Now the docs", false)] {
+        let then = [ok("2", ""), said("Done."), asked(prompt)];
+        let report = work(&[&planned[..], &then].concat());
+        assert_eq!(report.plan.is_some(), lasts, "{prompt}");
+    }
+    let waited = json!({ "type": "attachment", "attachment": { "type": "queued_command", "prompt": "also the docs" } });
+    let report = work(&[&planned[..], &[waited]].concat());
+    assert!(report.plan.is_some(), "the request is not answered yet");
+    let put = call("3", "ExitPlanMode", &json!({ "plan": "Only this." }));
+    let report = work(&[put, ok("3", ""), list, ran]);
+    assert_eq!(report.plan.as_deref(), Some("Only this."));
 }
 
 #[test]
@@ -775,7 +803,8 @@ fn a_plan_is_one_in_the_human_s_language() {
         "Ich werde so vorgehen:\n\n1) Lexer\n2) Tests\n3) Commit",
         "次に:\n\n- レクサー\n- テスト\n- コミット",
     ] {
-        assert_eq!(work(&[said(text)]).plan.as_deref(), Some(text));
+        let read = call("1", "Read", &json!({ "file_path": "/p/a.rs" }));
+        assert_eq!(work(&[said(text), read]).plan.as_deref(), Some(text));
     }
 }
 
