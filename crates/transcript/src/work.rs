@@ -621,7 +621,7 @@ impl Work {
         }
     }
 
-    /// Notes the lines that a search found: `path:12:text`.
+    /// Notes the names in the lines that a search found: `path:12:text`.
     fn note_hits(&mut self, output: &str) {
         for line in searched_part(output).lines() {
             let parts = line.split_once([':']).and_then(|(path, rest)| {
@@ -632,20 +632,12 @@ impl Work {
             match parts {
                 Some((path, text)) => {
                     let path = self.places.relative_path(path);
-                    self.mention_file(&path, worth::PRINTED);
                     for name in facts::names_in(text) {
                         self.note_name(name, worth::PRINTED, Some(&path));
                     }
                 }
-                // A line is a whole path, unless it has a blank in front of its first directory.
-                None if facts::is_file(line)
-                    && line
-                        .split_once('/')
-                        .is_some_and(|(first, _)| !first.contains(' ')) =>
-                {
-                    let path = self.places.relative_path(line);
-                    self.mention_file(&path, worth::PRINTED);
-                }
+                // The directories of a path are no names.
+                None if facts::is_file(line) => {}
                 None => self.note_mentions(line, worth::PRINTED, None),
             }
         }
@@ -681,7 +673,9 @@ impl Work {
         for fact in all {
             match fact {
                 Fact::Name(name) => drop(self.note_name(name, by, home)),
-                Fact::File(path) => self.mention_path(path, by),
+                Fact::File(path) if by > worth::PRINTED => self.mention_path(path, by),
+                // An output names many files that the work is not about.
+                Fact::File(_) => {}
                 Fact::Reference(reference) => {
                     let worth = self.references.entry(reference.to_owned()).or_default();
                     worth.gain(self.blocks, by);
