@@ -30,7 +30,7 @@ use super::{
     denial::Denial,
     human::section_lines,
     todo::is_todo_tool,
-    words::{on_one_line, split_ends, without_signals},
+    words::{clipped, on_one_line, split_ends, without_signals},
     work::COMMAND_CAP,
 };
 
@@ -79,6 +79,9 @@ const OUTPUT_CAP: usize = 2 * 1024;
 
 /// The length in bytes of the longest line that is remembered; a longer one is cut in its middle.
 const LINE_CAP: usize = 1_000;
+
+/// The most of a prompt that a step shows, in bytes: enough to know it by.
+const ASKED_CAP: usize = 80;
 
 /// The largest share of the shown arguments or output that one line takes, in percent: two lines, the first and the last, fit.
 const LINE_SHARE: usize = 40;
@@ -214,10 +217,22 @@ impl Step {
         self.head.starts_with(RAN)
     }
 
+    /// Returns the file of an edit that worked.
+    fn edited_file(&self) -> Option<&str> {
+        let file = self.head.strip_prefix("Edit ")?;
+        let placed = file.rsplit_once(':');
+        let placed = placed.filter(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
+        (self.outcome == Outcome::Worked).then(|| placed.map_or(file, |(file, _)| file))
+    }
+
     /// Reports whether it is a call that has worked and asked for the same as the other one.
     pub fn is_repeated_by(&self, other: &Self) -> bool {
-        let same = self.head == other.head && self.input == other.input;
-        self.outcome == Outcome::Worked && same
+        let lines = bare_line(&self.head).zip(bare_line(&other.head));
+        let alike = lines.is_some_and(|((place, line), (later, same))| {
+            line == same && (place == later || place.is_none() || later.is_none())
+        });
+        let same = self.head == other.head || alike;
+        self.outcome == Outcome::Worked && same && self.input == other.input
     }
 
     /// Returns the shell command that it ran, in one line; where it was cut, with its start and its end.
@@ -367,10 +382,10 @@ pub struct Steps {
 const OWN_TOOLS: &str = "mcp__pitstop__";
 
 impl Steps {
-    /// Notes the first line of what the human asked for. The whole prompt has a section of its own.
+    /// Notes where the human asked for something, by the start of its first line. The whole prompt has a section of its own.
     pub fn note_prompt(&mut self, text: &str) {
         let line = text.lines().next().unwrap_or_default();
-        self.push("", words_step(ASKED, line));
+        self.push("", words_step(ASKED, &clipped(line, ASKED_CAP)));
     }
 
     /// Notes a command that the human ran in the client's shell mode.
@@ -492,9 +507,23 @@ impl Steps {
         steps
     }
 
-    /// Returns the steps, the oldest first.
+    /// Returns the steps, the oldest first. Edits of one file that follow each other are one step, with the place of the last.
     pub fn list(&self) -> Vec<Step> {
-        self.steps.iter().map(|(_, step)| step.clone()).collect()
+        let mut all: Vec<Step> = Vec::new();
+        for (_, step) in &self.steps {
+            let file = step.edited_file();
+            match all
+                .last_mut()
+                .filter(|last| file.is_some() && last.edited_file() == file)
+            {
+                Some(last) => {
+                    last.head.clone_from(&step.head);
+                    last.input.extend_from_slice(&step.input);
+                }
+                None => all.push(step.clone()),
+            }
+        }
+        all
     }
 
     fn push(&mut self, id: &str, step: Step) {
@@ -518,6 +547,19 @@ fn find_open<'a>(steps: &'a mut VecDeque<(String, Step)>, id: &str) -> Option<&'
     let mut latest = steps.iter_mut().rev();
     let open = latest.find(|(of, step)| of == id && step.is_open());
     open.map(|(_, step)| step)
+}
+
+/// Returns the directory that a shell command goes to first, and the command without that and without the end of a pipe that only cuts
+/// what it prints.
+fn bare_line(head: &str) -> Option<(Option<&str>, &str)> {
+    let line = head.strip_prefix(RAN)?;
+    let placed = line.strip_prefix("cd ");
+    let placed = placed.and_then(|rest| rest.split_once(" && "));
+    let (place, line) = placed.map_or((None, line), |(place, rest)| (Some(place), rest));
+    let cut = line.rsplit_once(" | ");
+    let cut = cut.filter(|(_, last)| last.starts_with("head") || last.starts_with("tail"));
+    let line = cut.map_or(line, |(before, _)| before);
+    Some((place, line.strip_suffix(" 2>&1").unwrap_or(line)))
 }
 
 fn words_step(mark: &str, text: &str) -> Step {
@@ -866,6 +908,50 @@ mod tests {
         assert_eq!(
             shown(&steps),
             "Edit src/parser.rs:120\n    - a\n    + if a {\n    + }\n"
+        );
+    }
+
+    #[test]
+    fn a_command_with_another_front_or_a_cut_output_is_done_again() {
+        let repeats = |one: &str, later: &str| {
+            let mut steps = Steps::default();
+            for (id, line) in [("1", one), ("2", later)] {
+                ran(&mut steps, id, line);
+                steps.end_call(id, false, None, "");
+            }
+            steps.list()[0].is_repeated_by(&steps.list()[1])
+        };
+        for one in ["cd x && make", "make 2>&1 | tail -5", "make | head", "make"] {
+            assert!(repeats(one, "make") && repeats("make", one), "{one}");
+        }
+        assert!(!repeats("cd x && make", "cd y && make"));
+        assert!(!repeats("make | grep a", "make | grep b"));
+    }
+
+    #[test]
+    fn a_prompt_is_known_by_its_start() {
+        let mut steps = Steps::default();
+        steps.note_prompt(&"größe ".repeat(90));
+        let text = shown(&steps);
+        assert!(text.len() < 100 && text.ends_with(" …\n"), "{text}");
+    }
+
+    #[test]
+    fn edits_of_one_file_that_follow_each_other_are_one_step() {
+        let mut steps = Steps::default();
+        for (id, file, failed) in [
+            ("1", "a.rs", false),
+            ("2", "a.rs", false),
+            ("3", "a.rs", true),
+            ("4", "b.rs", false),
+        ] {
+            let edit = json!({ "old_string": "", "new_string": format!("line {id}") });
+            steps.begin_call(id, "Edit", &edit, Some(file));
+            steps.end_call(id, failed, (!failed).then_some(7), "");
+        }
+        assert_eq!(
+            shown(&steps),
+            "Edit a.rs:7\n    + line 1\n    + line 2\nEdit a.rs\n    + line 3\n  failed\nEdit b.rs:7\n    + line 4\n"
         );
     }
 }
