@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{BRANCH, FileAtHand, WORDS_CAP, Work, WorkAtHand, worth::rank_entries};
+use super::{BRANCH, FileAtHand, WORDS_CAP, Work, WorkAtHand, deed::Deed, worth::rank_entries};
 use crate::{
     facts::{AND, plain_command},
     steps::denial_reason,
@@ -94,11 +94,10 @@ impl Work {
     /// among the failures.
     fn latest_commands(&self) -> Vec<String> {
         let mut kinds = BTreeSet::new();
-        let failures = self.failures.iter().map(|(_, failure)| failure);
         let is_open = |command: &String| {
-            failures
-                .clone()
-                .any(|one| !one.worked_later && one.call == *command)
+            let deed = Deed::of_line(command, "");
+            let mut open = self.failures.iter().filter(|(_, one)| !one.worked_later);
+            open.any(|(failed, one)| one.call == *command || failed.is_same(&deed))
         };
         self.commands
             .iter()
