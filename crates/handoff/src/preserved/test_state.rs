@@ -66,6 +66,8 @@ struct Verdicts<'a> {
     owner: &'a Owner,
     passing: BTreeSet<&'a str>,
     failing: BTreeSet<&'a str>,
+    /// The number of tests that failed, at least.
+    failed: u64,
     /// True if every test that failed has a name.
     all_named: bool,
     /// True if tests without a name passed.
@@ -193,6 +195,7 @@ impl TestState {
                     .is_none_or(|count| count > known.len() as u64),
                 passing: known,
                 failing,
+                failed,
                 note: if built {
                     (!all_named).then(|| unnamed.clone())
                 } else {
@@ -228,6 +231,7 @@ impl TestState {
             owner: &owner,
             passing: passing.iter().map(String::as_str).collect(),
             failing: failed,
+            failed: run.failed.unwrap_or(1),
             all_named,
             unnamed: true,
             note: (!all_named).then(|| unnamed_note(run.command)),
@@ -294,7 +298,11 @@ impl TestState {
         }
         let own = |name: &&String| !run.failing.contains(name.as_str());
         add_new(&mut now.passing, passing.iter().filter(own));
-        add_new(&mut now.failing, failing.iter().chain(&run.note));
+        add_new(&mut now.failing, failing.iter());
+        // A test that failed before and is not known to pass now is taken for one of those without a name.
+        let named = now.failing.iter().filter(|name| !is_note(name)).count() as u64;
+        let is_left = |note: &&String| !note.ends_with(UNNAMED) || run.failed > named;
+        add_new(&mut now.failing, run.note.iter().filter(is_left));
         self.named.extend(failing.iter().cloned());
         let at = if now.owner.is_some() { groups.len() } else { 0 };
         groups.insert(at, now);

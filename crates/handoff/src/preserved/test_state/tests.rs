@@ -327,6 +327,22 @@ fn failures_without_names_stand_as_such_until_their_command_passes() {
 }
 
 #[test]
+fn a_failure_without_a_name_is_one_that_is_known_where_there_are_no_more() {
+    let mut state = TestState::default();
+    state.apply_outcomes(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+    for (failed, listed) in [(1, 1), (2, 2)] {
+        let output = format!(
+            "test result: FAILED. 1 passed; {failed} failed; 0 ignored; 0 measured; 0 filtered out\n"
+        );
+        state.apply_outcomes(&run("cargo test 2>&1 | tail -3", &output));
+        assert_eq!(
+            (state.failing[0].as_str(), state.failing.len()),
+            ("a", listed)
+        );
+    }
+}
+
+#[test]
 fn a_run_that_is_seen_twice_keeps_what_it_changed() {
     let mut state = TestState::default();
     state.apply_outcomes(&cargo("cargo test", &[("a", "ok"), ("b", "FAILED")]));
