@@ -10,7 +10,7 @@ mod parsed;
 pub mod versions;
 
 pub use merge::{HumanLines, difference, merge};
-pub use parsed::{Blocker, Decision, Fact, Item, NO_NOTES, Parsed, split_reason};
+pub use parsed::{Blocker, Decision, Fact, Item, NO_NOTES, Parsed, next_in, split_reason};
 
 /// The text of a new project's scratchpad: the five sections of the contract, empty.
 pub const TEMPLATE: &str = "\

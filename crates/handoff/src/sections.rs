@@ -18,7 +18,7 @@ use super::{
     preserved::{Decision, Issue, Item, Origin, Severity, is_same_item, item_key},
     signal, work,
 };
-use crate::scratchpad::{Fact, Parsed, lines::list_item};
+use crate::scratchpad::{Fact, Parsed, lines::list_item, next_in};
 use pitstop_base::{
     clean,
     redact::{MASK, redact},
@@ -127,7 +127,7 @@ pub(super) fn make_sections(
         ("plan", work::plan_section(at_hand)),
         (
             "work",
-            work::file_lines(at_hand, !sources.git.is_empty(), &uncommitted_paths(state)),
+            work::file_lines(at_hand, !sources.git.is_empty(), state),
         ),
         ("failure", work::failure_section(at_hand)),
         ("tried", work::tried_lines(at_hand)),
@@ -205,7 +205,10 @@ impl Said {
             Fact::Line(line) => {
                 let line = line.trim();
                 let text = list_item(line).map_or(line, |item| item.text);
-                self.has(text)
+                let is_next = text.trim_start_matches('*').get(..4);
+                let is_next = is_next.is_some_and(|word| word.eq_ignore_ascii_case("next"));
+                let next = next_in(text).filter(|_| is_next);
+                self.has(text) || next.is_some_and(|next| self.has(&next))
             }
         }
     }
@@ -412,15 +415,11 @@ fn summary_section(text: &str, known: &Known<'_>, said: &mut Said) -> String {
 /// The number of files that are listed one by one; the others are counted by their directories.
 const LISTED_FILES: usize = 40;
 
-fn uncommitted_paths(state: &PreservedState) -> HashSet<&str> {
-    state.uncommitted_files.iter().map(Item::as_str).collect()
-}
-
 /// Returns the files that the run has changed, and the other uncommitted ones, without those of the work at hand.
 fn files_section(state: &PreservedState, work: &WorkAtHand) -> String {
     let at_hand = work.files.iter().filter(|one| one.changed);
     let mut said: HashSet<&str> = at_hand.map(|one| one.path.as_str()).collect();
-    let uncommitted = uncommitted_paths(state);
+    let uncommitted: HashSet<&str> = state.uncommitted_files.iter().map(Item::as_str).collect();
     let mut lines = Vec::new();
     for one in &state.renamed_files {
         said.extend([one.from.as_str(), one.to.as_str()]);

@@ -15,7 +15,7 @@ use pitstop_transcript::{
 use super::{
     PreservedState, TurnStanding,
     check::is_whole_in,
-    preserved::Rejected,
+    preserved::{Item, Rejected},
     sections::{in_fence, join_lines, one_line, text_with_reason},
 };
 
@@ -53,20 +53,11 @@ pub fn quote_lines(text: &str) -> String {
 }
 
 /// Returns the files with the names used in them, the names without a file, and the references; without the branch if git's
-/// section has it. The files in `uncommitted` are marked as not committed.
-pub(super) fn file_lines(
-    work: &WorkAtHand,
-    git_is_shown: bool,
-    uncommitted: &HashSet<&str>,
-) -> String {
+/// section has it. The files that were changed are marked by what git says of them now.
+pub(super) fn file_lines(work: &WorkAtHand, git_is_shown: bool, state: &PreservedState) -> String {
     let mut out = String::new();
     for file in &work.files {
-        let line = file_line(file);
-        let line = if uncommitted.contains(file.path.as_str()) {
-            line.replacen(CHANGED_MARK, UNCOMMITTED_MARK, 1)
-        } else {
-            line
-        };
+        let line = line_by_git(file, state).unwrap_or_else(|| file_line(file));
         let _ = writeln!(out, "{line}");
     }
     let references = work.references.iter();
@@ -78,6 +69,27 @@ pub(super) fn file_lines(
         }
     }
     out.trim_end().to_owned()
+}
+
+/// Returns the line of a file that was changed and of which git knows more. One that is gone has neither line nor names, so that the
+/// next session does not take it for a file.
+fn line_by_git(file: &FileAtHand, state: &PreservedState) -> Option<String> {
+    if !file.changed {
+        return None;
+    }
+    let is_in = |items: &[Item]| items.iter().any(|item| item.text == file.path);
+    let is_there = is_in(&state.modified_files) || is_in(&state.created_files);
+    let moved = state.renamed_files.iter().find(|one| one.from == file.path);
+    let gone = match moved {
+        _ if is_there => None,
+        Some(one) => Some(format!("renamed to {}", one_line(&one.to))),
+        None => is_in(&state.deleted_files).then(|| "deleted".to_owned()),
+    };
+    if let Some(gone) = gone {
+        return Some(format!("- {} ({gone})", one_line(&file.path)));
+    }
+    let line = || file_line(file).replacen(CHANGED_MARK, UNCOMMITTED_MARK, 1);
+    is_in(&state.uncommitted_files).then(line)
 }
 
 /// Returns the line `- path:12 (changed): name, name`.
@@ -238,9 +250,16 @@ pub fn unsaid_by(steps: &str, work: &WorkAtHand) -> WorkAtHand {
         let is_step = shown.iter().any(|step| step.is_call(command));
         !is_step && !is_whole_in(&text, &on_one_line(command))
     };
+    let unshown = |failure: &Failure| {
+        let mut failure = failure.clone();
+        failure
+            .lines
+            .retain(|line| !is_whole_in(&text, &on_one_line(line)));
+        failure
+    };
     WorkAtHand {
         commands: work.commands.iter().filter(is_new).cloned().collect(),
-        last_failure: work.last_failure.as_ref().filter(is_unsaid).cloned(),
+        last_failure: work.last_failure.as_ref().filter(is_unsaid).map(unshown),
         tried: work.tried.iter().filter(is_unsaid).cloned().collect(),
         ..WorkAtHand::default()
     }
@@ -374,18 +393,39 @@ mod tests {
     }
 
     #[test]
-    fn a_file_at_hand_that_is_not_committed_says_so() {
+    fn a_file_at_hand_is_marked_by_what_git_says_of_it_now() {
+        use crate::breakpoint::git::Renamed;
+        let items = |paths: &[&str]| -> Vec<Item> {
+            let items = paths.iter().map(|path| Item::new(path, Origin::Git));
+            items.collect()
+        };
+        let state = PreservedState {
+            modified_files: items(&["a.rs", "b.rs", "f.rs"]),
+            uncommitted_files: items(&["b.rs", "c.rs"]),
+            deleted_files: items(&["c.rs", "d.rs", "f.rs"]),
+            renamed_files: vec![Renamed {
+                from: "d.rs".to_owned(),
+                to: "dd.rs".to_owned(),
+            }],
+            ..PreservedState::default()
+        };
         let file = |path: &str| FileAtHand {
             path: path.to_owned(),
             changed: true,
+            line: Some(7),
             ..FileAtHand::default()
         };
         let work = WorkAtHand {
-            files: vec![file("a.rs"), file("b.rs")],
+            files: ["a.rs", "b.rs", "c.rs", "d.rs", "e.rs", "f.rs"]
+                .map(file)
+                .to_vec(),
             ..WorkAtHand::default()
         };
-        let text = file_lines(&work, true, &HashSet::from(["b.rs"]));
-        assert_eq!(text, "- a.rs (changed)\n- b.rs (changed, not committed)");
+        assert_eq!(
+            file_lines(&work, true, &state),
+            "- a.rs:7 (changed)\n- b.rs:7 (changed, not committed)\n- c.rs (deleted)\n- d.rs (renamed to dd.rs)\n\
+             - e.rs:7 (changed)\n- f.rs:7 (changed)"
+        );
     }
 
     #[test]
@@ -561,7 +601,7 @@ mod tests {
             .map(|n| format!("{n} a line of the log\n"))
             .collect();
         let printed = format!(
-            "{}error: it broke\n{}",
+            "{}error: it broke\n{}error: make failed\n",
             lines[..90].concat(),
             lines[90..].concat()
         );
@@ -570,7 +610,8 @@ mod tests {
             &work_of(&[("make", &printed, true)]),
             TurnStanding::Over,
         );
-        assert!(text.contains("## Last failure\n\n`make`"), "{text}");
+        let left = "## Last failure\n\n`make`\n\n```\n  error: it broke\n```";
+        assert!(text.contains(left), "{text}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use chrono::{DateTime, Utc};
 
 use pitstop_base::redact::redact;
 use reader::Reader;
-pub use words::split_reason;
+pub use words::{next_in, split_reason};
 
 /// An item of a checklist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -135,6 +135,15 @@ fn each_item_is_said_once() {
 }
 
 #[test]
+fn the_next_step_of_the_last_action_is_said_once() {
+    let notes = "## Last Action\n- Wrote it.\n- **Next:** run the whole importer\n";
+    let text = message("", notes, "");
+    // In its section, and in the closing sentence.
+    assert_eq!(text.matches("run the whole importer").count(), 2, "{text}");
+    assert!(text.contains("Wrote it."), "{text}");
+}
+
+#[test]
 fn a_secret_that_is_masked_in_the_summary_is_still_the_same_item() {
     let secret = token();
     let summary = format!(

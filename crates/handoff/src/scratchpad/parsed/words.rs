@@ -10,7 +10,7 @@ use super::{Blocker, Decision};
 use pitstop_transcript::words::is_among;
 
 /// Returns the text behind "Next:", up to the end of the line.
-pub(super) fn next_in(text: &str) -> Option<String> {
+pub fn next_in(text: &str) -> Option<String> {
     static NEXT: LazyLock<Regex> = LazyLock::new(|| {
         let next = r"(?i)(?:^|[^\p{Alphabetic}\p{N}])next(?:(?: step| up)?:|\*\*:)(.*)";
         Regex::new(next).expect("a valid pattern")
