@@ -165,6 +165,8 @@ struct File {
     worth: Worth,
     /// True if a tool has used it by this path.
     is_used: bool,
+    /// True if a tool has used it or words have named it, and not only an output.
+    is_at_hand: bool,
     changed: bool,
     line: Option<u64>,
 }
@@ -621,7 +623,7 @@ impl Work {
         }
     }
 
-    /// Notes the names in the lines that a search found: `path:12:text`.
+    /// Notes the lines that a search found: `path:12:text`.
     fn note_hits(&mut self, output: &str) {
         for line in searched_part(output).lines() {
             let parts = line.split_once([':']).and_then(|(path, rest)| {
@@ -632,12 +634,20 @@ impl Work {
             match parts {
                 Some((path, text)) => {
                     let path = self.places.relative_path(path);
+                    self.mention_file(&path, worth::PRINTED, true);
                     for name in facts::names_in(text) {
                         self.note_name(name, worth::PRINTED, Some(&path));
                     }
                 }
-                // The directories of a path are no names.
-                None if facts::is_file(line) => {}
+                // A line is a whole path, unless it has a blank in front of its first directory.
+                None if facts::is_file(line)
+                    && line
+                        .split_once('/')
+                        .is_some_and(|(first, _)| !first.contains(' ')) =>
+                {
+                    let path = self.places.relative_path(line);
+                    self.mention_file(&path, worth::PRINTED, true);
+                }
                 None => self.note_mentions(line, worth::PRINTED, None),
             }
         }
@@ -673,9 +683,7 @@ impl Work {
         for fact in all {
             match fact {
                 Fact::Name(name) => drop(self.note_name(name, by, home)),
-                Fact::File(path) if by > worth::PRINTED => self.mention_path(path, by),
-                // An output names many files that the work is not about.
-                Fact::File(_) => {}
+                Fact::File(path) => self.mention_path(path, by),
                 Fact::Reference(reference) => {
                     let worth = self.references.entry(reference.to_owned()).or_default();
                     worth.gain(self.blocks, by);
@@ -689,7 +697,8 @@ impl Work {
         let path = self.places.relative_path(path);
         // The work is seldom about a file outside of the project.
         let is_outside = path.starts_with('/') || path.starts_with("../");
-        self.mention_file(&path, by / if is_outside { 8.0 } else { 2.0 });
+        let share = if is_outside { 8.0 } else { 2.0 };
+        self.mention_file(&path, by / share, by <= worth::PRINTED);
     }
 
     /// Counts a mention of an identifier; returns whether it was not known.
@@ -716,17 +725,21 @@ impl Work {
 
     /// Counts a mention of a file in a text: a bare name, or the end of a path with a blank, is short for the file that was met last
     /// by it.
-    fn mention_file(&mut self, path: &str, by: f64) {
+    fn mention_file(&mut self, path: &str, by: f64, is_printed: bool) {
         let is_used = self.files.get(path).is_some_and(|file| file.is_used);
         let known = self.paths.get(path).filter(|_| !is_used).cloned();
-        self.touch_file(known.as_deref().unwrap_or(path), by);
+        let path = known.as_deref().unwrap_or(path);
+        self.touch_file(path, by);
+        if let Some(file) = self.files.get_mut(path) {
+            file.is_at_hand |= !is_printed;
+        }
     }
 
     /// Counts the use of a file by a tool; returns whether it was not known.
     fn use_file(&mut self, path: &str, by: f64) -> bool {
         let is_new = self.touch_file(path, by);
         if let Some(file) = self.files.get_mut(path) {
-            file.is_used = true;
+            (file.is_used, file.is_at_hand) = (true, true);
         }
         is_new
     }

@@ -77,6 +77,7 @@ impl Work {
             if is_file {
                 self.touch_file(&path, by);
                 if let Some(file) = self.files.get_mut(&path) {
+                    file.is_at_hand = true;
                     file.changed |= changed;
                     file.is_used |= changed || line.is_some();
                     file.line = file.line.or(line);

@@ -28,9 +28,12 @@ impl Work {
         let now = self.blocks;
         let files = rank_entries(&self.files, now, |file| file.worth, FILES);
         // A bare name that was noted before the path was known means that file.
-        let mut files: Vec<FileAtHand> = files
+        let (files, printed): (Vec<_>, Vec<_>) = files
             .into_iter()
             .filter(|(path, file)| file.is_used || !self.paths.contains_key(*path))
+            .partition(|(_, file)| file.is_at_hand);
+        let mut files: Vec<FileAtHand> = files
+            .into_iter()
             .map(|(path, file)| FileAtHand {
                 path: path.clone(),
                 changed: file.changed,
@@ -60,6 +63,8 @@ impl Work {
                 file.path = self.places.shown_path(&file.path);
             }
         }
+        // What only an output has named is not what the work is about, but may be used next.
+        free.extend(printed.iter().map(|(path, _)| self.places.shown_path(path)));
         let mut references: Vec<String> = Vec::new();
         if !matches!(self.branch.as_str(), "" | "HEAD") {
             references.push(format!("{BRANCH}{}", self.branch));

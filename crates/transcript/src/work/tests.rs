@@ -684,6 +684,10 @@ fn a_file_that_only_an_output_names_is_not_at_hand() {
     ] {
         let report = work(&[call("1", tool, &input), ok("1", output)]);
         assert!(report.files.is_empty(), "{tool}: {report:?}");
+        assert!(
+            report.names.iter().any(|name| name.ends_with("/a.c")),
+            "{tool}: {report:?}"
+        );
     }
     let look = json!({"command": "sed -n 1,9p src/a.c"});
     let report = work(&[call("1", "Bash", &look), ok("1", "see src/b.c")]);
