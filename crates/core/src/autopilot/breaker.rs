@@ -238,6 +238,11 @@ impl Breakers {
         let at = self.failing.iter().position(|one| one.command == command);
         let known = at.and_then(|at| self.failing.remove(at));
         if !failed {
+            // It has passed within the same turn after all.
+            let passed = excerpt(&command);
+            self.by_command.take_if(
+                |trip| matches!(trip, Trip::SameCommand { command, .. } if *command == passed),
+            );
             return;
         }
         let shape = shape(output);
@@ -467,5 +472,22 @@ mod tests {
             words.chars().count() < 500 && !words.contains('\n'),
             "{words}"
         );
+    }
+
+    #[test]
+    fn a_command_that_passes_in_the_end_does_not_trip() {
+        let mut breakers = breakers();
+        let fail = |breakers: &mut Breakers| {
+            for _ in 0..3 {
+                breakers.command_ran("make test", "failed", true);
+            }
+        };
+        fail(&mut breakers);
+        breakers.command_ran("make  test", "ok", false);
+        assert_eq!(turn(&mut breakers, 1), None);
+        fail(&mut breakers);
+        breakers.command_ran("ls", "", false);
+        let trip = turn(&mut breakers, 2);
+        assert!(trip.is_some(), "another command shows nothing of it");
     }
 }
