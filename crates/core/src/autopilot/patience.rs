@@ -38,6 +38,9 @@ const DEATHS: [Duration; 3] = [
     Duration::from_secs(30),
 ];
 
+/// The time for which a reset that has passed is still the one that is meant.
+const PASSED: TimeDelta = TimeDelta::minutes(10);
+
 /// The numbers of failures in a row, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patience {
@@ -122,7 +125,7 @@ pub fn reset_in(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         .or_else(|| after_a_while(message, now))
         .or_else(|| time_of_day(message, now))?;
     let left = found.signed_duration_since(now);
-    (left > TimeDelta::minutes(-10) && left < LONGEST).then_some(found)
+    (left > -PASSED && left < LONGEST).then_some(found)
 }
 
 fn epoch(message: &str) -> Option<DateTime<Utc>> {
@@ -202,11 +205,11 @@ fn time_of_day(message: &str, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
     if let Some(named) = month_in(&words) {
         return at_zone(&zone, date(named, today)?.to_datetime(time));
     }
-    let next = at_zone(&zone, today.to_datetime(time))?;
-    if next > now {
-        return Some(next);
-    }
-    at_zone(&zone, today.tomorrow().ok()?.to_datetime(time))
+    // The limit may hold on for a moment after its reset, over midnight too.
+    let days = [today.yesterday().ok(), Some(today), today.tomorrow().ok()];
+    let days = days.into_iter().flatten();
+    let mut moments = days.filter_map(|day| at_zone(&zone, day.to_datetime(time)));
+    moments.find(|at| *at > now - PASSED)
 }
 
 /// Returns the zone in brackets, or UTC by its name. Names are looked up in the table that is built in, not in files.
@@ -421,5 +424,19 @@ mod tests {
         fn any_message_is_read_without_a_panic(message in "(resets|in|UTC|Nov|\\(|\\)|Europe/Berlin| |\\||:|pm|am|h|m|[0-9]|é){0,30}") {
             let _ = reset_in(&message, now());
         }
+    }
+
+    #[test]
+    fn a_reset_that_has_just_passed_is_not_that_of_the_next_day() {
+        let message = "You've hit your session limit · resets 12pm (UTC)";
+        let (before, after) = (now() - TimeDelta::hours(1), now() + TimeDelta::seconds(20));
+        let mut patience = Patience::default();
+        patience.limited(reset_in(message, before), before);
+        assert_eq!(reset_in(message, after), Some(now()));
+        let pause = patience.limited(reset_in(message, after), after);
+        assert_eq!((pause.time, pause.reset), (Duration::from_mins(2), None));
+        let night = now() + TimeDelta::minutes(12 * 60 + 2);
+        let evening = now() + TimeDelta::minutes(11 * 60 + 55);
+        assert_eq!(reset_in("resets 11:55pm (UTC)", night), Some(evening));
     }
 }
