@@ -457,7 +457,7 @@ impl Autopilot {
 pub fn changes_work(tool: &str) -> bool {
     matches!(tool, "Edit" | "Write" | "MultiEdit" | "NotebookEdit")
         || tool.contains("Todo")
-        || (tool.starts_with("Task") && tool != "Task" && tool != "TaskOutput")
+        || matches!(tool, "TaskCreate" | "TaskUpdate")
 }
 
 #[cfg(test)]

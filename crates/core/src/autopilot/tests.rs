@@ -187,6 +187,9 @@ fn a_tool_that_gets_work_done_is_a_change_and_another_is_none() {
     assert!(
         changes_work("TodoWrite") && changes_work("TaskUpdate") && changes_work("NotebookEdit")
     );
+    for looks in ["Task", "TaskGet", "TaskList", "TaskOutput", "TaskStop"] {
+        assert!(!changes_work(looks), "{looks}");
+    }
 }
 
 #[test]
