@@ -362,7 +362,8 @@ impl Autopilot {
     /// Records that a turn has failed because a usage limit holds.
     pub fn limited(&mut self, reset: Option<DateTime<Utc>>, message: &str, now: At) -> Verdict {
         self.message = None;
-        let reset = reset.or_else(|| patience::reset_in(message, now.wall));
+        // The message is about the limit that was reached; the status line shows them all.
+        let reset = patience::reset_in(message, now.wall).or(reset);
         Verdict::Wait(self.patience.limited(reset, now.wall))
     }
 

@@ -330,12 +330,13 @@ impl Session {
             .into_iter()
             .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit, now)))
             .collect();
-        agent.limit_reset = [line.five_hour, line.seven_day]
-            .into_iter()
-            .flatten()
-            .filter(|limit| limit.used_percentage >= USED_UP)
-            .filter_map(|limit| moment(limit.resets_at?))
-            .max();
+        let used_to = |least: f64| {
+            let limits = [line.five_hour, line.seven_day].into_iter().flatten();
+            let used_up = limits.filter(|limit| limit.used_percentage >= least);
+            used_up.filter_map(|limit| moment(limit.resets_at?)).max()
+        };
+        // One that is nearly used up holds nothing while another is.
+        agent.limit_reset = used_to(100.0).or_else(|| used_to(USED_UP));
         if let Some(id) = &line.model_id {
             self.guard.set_model_hint(id);
             self.agent.model_id = Some(id.clone());

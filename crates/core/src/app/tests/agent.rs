@@ -400,3 +400,31 @@ fn the_outcome_of_a_test_run_reaches_the_handoff() {
         ["tests::adds"]
     );
 }
+
+#[test]
+fn a_limit_that_is_used_up_counts_before_one_that_nearly_is() {
+    let reset = |hours: u64| 1_800_000_000 + hours * 3_600;
+    let limit = |used_percentage, hours| {
+        let resets_at = Some(reset(hours));
+        Some(pitstop_agent::RateLimit {
+            used_percentage,
+            resets_at,
+        })
+    };
+    let mut bench = Bench::new();
+    for (five_hour, seven_day, hours) in [
+        (limit(100.0, 2), limit(99.0, 96), 2),
+        (limit(99.0, 2), limit(99.4, 96), 96),
+        (limit(100.0, 2), limit(100.0, 96), 96),
+    ] {
+        let line = StatusLine {
+            five_hour,
+            seven_day,
+            ..status_line(OLD)
+        };
+        bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(line))));
+        let found = bench.model.session.agent.limit_reset;
+        let found = found.map(|at| at.timestamp());
+        assert_eq!(found, Some(reset(hours).cast_signed()));
+    }
+}
