@@ -849,4 +849,25 @@ mod tests {
         assert!(!guard.observe(said(Transcript, 30_000, 1)));
         assert!(guard.observe(said(StatusLine, 30_000, 2)));
     }
+
+    #[test]
+    fn a_model_with_a_smaller_window_has_it_whatever_was_in_use_before() {
+        let mut guard = guard();
+        guard.observe(with_window(said(StatusLine, 250_000, 0), 1_000_000));
+        guard.set_status_line_window(Some(Tokens(200_000)));
+        let figure = guard.figure(at(1)).expect("the figure before");
+        assert_eq!(
+            (figure.window, figure.level),
+            (Tokens(200_000), Level::Overflow)
+        );
+        guard.observe(with_window(said(StatusLine, 30_000, 2), 200_000));
+        let figure = guard.figure(at(2)).expect("a figure");
+        assert_eq!(
+            (figure.used, figure.window),
+            (Tokens(30_000), Tokens(200_000))
+        );
+        // The same window, reported again, proves nothing new.
+        guard.set_status_line_window(Some(Tokens(200_000)));
+        assert_eq!(guard.window(), Tokens(200_000));
+    }
 }

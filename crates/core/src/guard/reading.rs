@@ -175,6 +175,10 @@ impl WindowEvidence {
     /// Takes the window that the client reports, if a model can have it.
     pub fn report_window(&mut self, window: Option<Tokens>) {
         let possible = window.filter(|window| (1_000..=100_000_000).contains(&window.0));
+        // Another model has a window of its own: what the one before had in use proves nothing about it.
+        if self.status_line.is_some() && possible.is_some() && possible != self.status_line {
+            self.most_used = Tokens(0);
+        }
         self.status_line = possible.or(self.status_line);
     }
 
