@@ -183,6 +183,14 @@ fn typed_request(text: &str) -> Option<String> {
     is_asked.then(|| format!("{name} {words}").trim().to_owned())
 }
 
+/// Returns a command as it was typed, by the client's record of it, whoever carries it out.
+pub(super) fn typed_command(text: &str) -> Option<String> {
+    let part = |tag: &str| text_in_tag(text, tag).unwrap_or_default().trim();
+    let (name, words) = (part("command-name"), part("command-args"));
+    let is_typed = text.starts_with("<command-") && name.starts_with('/');
+    is_typed.then(|| format!("{name} {words}").trim().to_owned())
+}
+
 /// Reports whether this is the client's record of a command that it gives to the agent: the message comes first in it, and the name
 /// in that of a command which the client carries out by itself (transcripts of 2.1.14 to 2.1.38; 2.1.332 tells them apart so itself).
 pub(super) fn begins_turn(text: &str) -> bool {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     commands::{ShellMode, shell_mode},
     human::{by_a_human, unsaid_prompt},
-    prompts::{REFUSED_BY_HOOK, of_human},
+    prompts::{REFUSED_BY_HOOK, of_human, typed_command},
 };
 
 /// The number of prompts that may wait. One whose end is not recorded must not fill the memory.
@@ -28,6 +28,7 @@ impl Queue {
             || (!self.waiting.is_empty()
                 && (has(b"\"user\"")
                     || has(b"\"queued_command\"")
+                    || has(b"\"local_command\"")
                     || has(REFUSED_BY_HOOK.as_bytes())))
     }
 
@@ -42,7 +43,9 @@ impl Queue {
             (Some("queue-operation"), Some("remove" | "popAll")) => self.remove(text),
             (Some("queue-operation"), _) => {}
             _ => {
-                for text in by_a_human(record).into_iter().chain(unsaid_prompt(record)) {
+                let local = (record["subtype"] == "local_command").then_some(text);
+                let given = by_a_human(record).into_iter().chain(unsaid_prompt(record));
+                for text in given.chain(local) {
                     match shell_mode(text) {
                         Some(ShellMode::Ran(command)) => self.remove(command),
                         _ => self.remove(text),
@@ -53,7 +56,8 @@ impl Queue {
     }
 
     fn remove(&mut self, prompt: &str) {
-        let own = of_human(prompt).unwrap_or_default();
+        let command = || typed_command(prompt.trim()).map(Cow::Owned);
+        let own = of_human(prompt).or_else(command).unwrap_or_default();
         if let Some(at) = self.waiting.iter().position(|one| **one == *own) {
             self.waiting.remove(at);
         }
@@ -107,6 +111,14 @@ mod tests {
         let mut given = user("check the build");
         given["isMeta"] = json!(true);
         assert_eq!(take(given), "go on");
+        // A command that the client carries out by itself, in both of its records.
+        let text = "<command-name>/mcp</command-name>\n            <command-message>mcp</command-message>\n            <command-args></command-args>";
+        let local = json!({"type": "system", "subtype": "local_command", "content": text});
+        for record in [user(text), local] {
+            take(operation("enqueue", "/mcp"));
+            take(json!({"type": "queue-operation", "operation": "remove"}));
+            assert_eq!(take(record), "go on");
+        }
         assert_eq!(take(operation("popAll", "go on")), "");
     }
 }
