@@ -96,7 +96,6 @@ fn take_up(
         return;
     }
     let moved = following.take_if(|one| one.session == session);
-    let subagents = Subagents::beside(&path, history > 0 || moved.is_some());
     let tail = match Tail::open(path) {
         Ok(tail) => tail,
         Err(error) => {
@@ -106,7 +105,7 @@ fn take_up(
     };
     // The client has moved it with the agent's work place: what was read of it is no news.
     if let Some(mut moved) = moved {
-        moved.subagents = subagents;
+        moved.subagents.move_to(tail.path());
         moved.seen = false;
         moved.read_again(tail);
         *following = Some(moved);
@@ -114,8 +113,8 @@ fn take_up(
     }
     *following = Some(Following {
         session,
+        subagents: Subagents::beside(tail.path(), history > 0),
         tail,
-        subagents,
         digest: Digest::new(MAX_COMMANDS),
         history,
         border: history,
