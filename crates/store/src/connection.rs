@@ -331,13 +331,13 @@ impl Shared {
                 return true;
             };
             match db.execute(write.statement(), Patience::Brief).await {
-                Ok(()) => self.waiting().pending.pop(),
+                Ok(()) => self.waiting().pending.written(&write),
                 Err(DbError::Refused(_)) if self.notice_emptied(&write).await => return false,
                 Err(DbError::Refused(error)) => {
                     // It would block all the others for good.
                     tracing::error!(%error, ?write, "the database refused a write that had waited");
                     let mut waiting = self.waiting();
-                    waiting.pending.pop();
+                    waiting.pending.written(&write);
                     waiting.refused += 1;
                 }
                 Err(error) => {

@@ -58,7 +58,14 @@ impl Pending {
         self.writes.front().map(|(write, _)| write)
     }
 
-    pub(super) fn pop(&mut self) {
+    /// Removes the oldest write, now that it is written, unless a newer state has taken its place meanwhile, or it was dropped.
+    pub(super) fn written(&mut self, write: &Write) {
+        if self.front() == Some(write) {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
         if let Some((_, size)) = self.writes.pop_front() {
             self.bytes -= size;
         }
@@ -405,5 +412,18 @@ mod tests {
         pending.push(iteration(&"x".repeat(200_000)));
         assert!(pending.bytes <= 100_000);
         assert!(pending.dropped() > 0);
+    }
+
+    #[test]
+    fn a_state_that_came_while_the_older_one_was_written_still_waits() {
+        let mut pending = Pending::default();
+        pending.push(iteration("old"));
+        let written = pending.front().cloned().unwrap();
+        pending.push(iteration("newer"));
+        pending.written(&written);
+        assert_eq!(pending.front(), Some(&iteration("newer")));
+        pending.written(&iteration("newer"));
+        assert!(pending.is_empty());
+        assert_eq!(pending.bytes, 0);
     }
 }
