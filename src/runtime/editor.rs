@@ -29,6 +29,14 @@ impl Shell {
         }
     }
 
+    /// Takes up what the editor has saved so far, once we leave: it is ended with us, and its file is removed.
+    pub(super) fn take_up_saved(&mut self) {
+        let editing = self.terminals.editing.as_ref().map(|one| one.terminal);
+        if let Some(id) = editing.filter(|_| self.core.view().outside.quitting().is_some()) {
+            self.editor_left(id, true);
+        }
+    }
+
     fn start_editor(&mut self, text: &str) -> io::Result<()> {
         let mut file = tempfile::Builder::new()
             .prefix("pitstop-")
@@ -56,7 +64,9 @@ impl Shell {
             return;
         };
         let text = if success {
-            std::fs::read_to_string(editing.file.path())
+            // As the scratchpad itself is read: one wrong byte does not cost the rest.
+            std::fs::read(editing.file.path())
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         } else {
             Err(io::Error::other("it has reported a failure"))
         };

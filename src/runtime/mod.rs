@@ -499,6 +499,7 @@ impl Shell {
         }
         let scrolled = self.pane.screen.scroll_offset();
         self.run_effects(effects);
+        self.take_up_saved();
         self.report_to_herdr();
         if self.pane.screen.scroll_offset() != scrolled {
             self.terminals.set_dirty();

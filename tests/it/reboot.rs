@@ -1357,3 +1357,20 @@ fn scripts_may_order_a_reboot_and_get_the_reason_of_a_refusal() {
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
     assert_eq!(supervisor.run(&["status"]).status.code(), Some(3));
 }
+
+#[test]
+fn what_an_editor_has_saved_outlives_a_stop() {
+    let launch = demo();
+    let editor = launch.the_home().program(
+        "editor",
+        "#!/bin/sh\nprintf -- '- [ ] saved, not left\\n' >>\"$1\"\necho EDITING\nwhile :; do sleep 1; done\n",
+    );
+    let supervisor = started(&launch.env("EDITOR", editor));
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.wait_for_text("EDITING", SOON);
+    let (code, reported) = supervisor.ctl("stop");
+    assert_eq!(code, 0, "{reported}");
+    supervisor.wait_for_exit(SOON);
+    let notes = supervisor.notes();
+    assert!(notes.ends_with("- [ ] saved, not left\n"), "{notes}");
+}
