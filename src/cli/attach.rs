@@ -37,13 +37,13 @@ use crate::{
     supervisor::StartError,
 };
 use pitstop_base::clean::one_line;
-use pitstop_core::api::endpoint::Endpoint;
+use pitstop_core::{api::endpoint::Endpoint, config::load::paths::secrets_file_of};
 use pitstop_server::{
     CLIENT_LIMIT,
     attach::{
         ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, line, send_hello,
     },
-    client::{ClientError, OBSERVE_VARIABLE},
+    client::{ApiClient, ClientError, OBSERVE_VARIABLE},
 };
 
 use super::{
@@ -92,11 +92,12 @@ pub fn run(args: &AttachArgs) -> Outcome {
             "attach from another terminal",
         ));
     }
-    if let Some(name) = &args.name {
-        out::enter(&ls::find_project(name)?)?;
-    }
+    let door = match &args.name {
+        Some(name) => door_of(&ls::find_project(name)?),
+        None => out::here(),
+    };
     let mut stream = None;
-    let asked = out::try_ask(|door| {
+    let asked = door.and_then(|door| {
         let deadline = Instant::now() + CLIENT_LIMIT;
         let path = Endpoint::Attach.path();
         let path = match (args.take, args.watch) {
@@ -127,6 +128,17 @@ pub fn run(args: &AttachArgs) -> Outcome {
         (Err(ClientError::NoSupervisor { .. }), _) => Err(out::none_runs()),
         (Err(error), _) => Err(error.into()),
     }
+}
+
+/// Enters a project and returns the way to its supervisor, also where the directory is gone by now: the session goes on.
+fn door_of(project: &Path) -> Result<ApiClient, ClientError> {
+    // What follows is done there, if it is still there.
+    let _ = out::enter(project);
+    let file = secrets_file_of(project, "control").map_err(|source| ClientError::Io {
+        act: "find out which directory this is",
+        source,
+    })?;
+    ApiClient::from_file(&file)
 }
 
 /// The supervisor has ended before it took the terminal.

@@ -63,8 +63,11 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
     let picker = Picker::new("pitstop · sessions".to_owned(), rows);
     match show_sessions(picker, &here, fleet, past) {
         Ok(Picked::Row(Row::Running(Place::Here(project)))) => {
-            out::enter(&project)?;
-            attach::run(&AttachArgs::default())
+            let name = Some(project.to_string_lossy().into_owned());
+            attach::run(&AttachArgs {
+                name,
+                ..AttachArgs::default()
+            })
         }
         Ok(Picked::Row(Row::Running(Place::On(host, project)))) => {
             Err(fleet::attach_host(&host, &project))

@@ -664,3 +664,40 @@ fn a_terminal_that_takes_nothing_delays_neither_the_other_nor_the_agent() {
     second.stall(false);
     second.wait_for_text("over two", SOON);
 }
+
+#[test]
+fn a_click_to_fit_presses_no_key() {
+    let pitstop = Launch::quiet_demo().size(200, 50).start_idle();
+    let small = attach(&pitstop, (120, 30), &[]);
+    small.wait_for_text("idle", SOON);
+    pitstop.terminal.send("x");
+    for column in (92..=119).step_by(4) {
+        small.wait_for_text("cut off: type or click to fit", SOON);
+        small.send(&format!("\x1b[<0;{column};30M\x1b[<0;{column};30m"));
+        small.wait_for(|text| !text.contains("cut off"), SOON);
+        let status = pitstop.status();
+        assert_eq!(status["reboot"]["phase"], "idle", "{column}");
+        assert_eq!(status["zoomed"], false, "{column}");
+        pitstop.terminal.send("x");
+    }
+}
+
+#[test]
+fn a_session_whose_project_is_gone_is_attached_to_and_keeps_the_unsent_prompt() {
+    let pitstop = Launch::quiet_demo().start_idle();
+    let project = pitstop.launch.project().to_owned();
+    let hash = project_hash(&project).expect("its hash");
+    let kept = format!("state/pitstop/projects/{hash}/draft.md");
+    let kept = pitstop.launch.the_home().path(&kept);
+    pitstop.keys([key::PREFIX, "d"]);
+    pitstop.wait_for_exit(SOON);
+    let aside = project.with_extension("aside");
+    fs::rename(&project, &aside).expect("moved away");
+    let name = project.to_str().expect("text");
+    let back = call(&pitstop.launch, &aside, (100, 30), &["attach", name]);
+    back.wait_for_text("idle", SOON);
+    back.send("my own words");
+    let is_kept = || fs::read_to_string(&kept).is_ok_and(|text| text.contains("my own words"));
+    poll::until_true(SOON, is_kept, || "it is not kept".to_owned());
+    fs::rename(&aside, &project).expect("moved back");
+}

@@ -270,7 +270,13 @@ impl Paths {
 /// Returns the short name of a project directory in sockets and locks: 16 hexadecimal digits of the SHA-256 of its real
 /// path, so that two ways to one directory meet in one supervisor.
 pub fn project_hash(project: &Path) -> io::Result<String> {
-    let real = project.canonicalize()?;
+    let real = match project.canonicalize() {
+        // One that was renamed or removed while its session runs is known by the path that it had, which was without links.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && project.is_absolute() => {
+            project.to_owned()
+        }
+        found => found?,
+    };
     let mut name = hash(real.as_os_str().as_encoded_bytes());
     name.truncate(16);
     Ok(name)
