@@ -58,6 +58,14 @@ impl Shell {
                     return;
                 }
             }
+            // What lies under the pointer once the screen fits is not what was clicked on.
+            HostInput::Mouse { .. } | HostInput::OtherButton { .. } => {
+                let before = self.core.view().view.host;
+                self.activate(id);
+                if self.core.view().view.host != before {
+                    return;
+                }
+            }
             _ => self.activate(id),
         }
         if self.points(&input) {
