@@ -52,6 +52,8 @@ fn age(text: &str) -> Result<Duration, String> {
 #[derive(Debug, Default)]
 struct Pruned {
     runs: Vec<RunId>,
+    /// The runs that go on. A supervisor that has taken up an earlier run holds the lock by another name.
+    live: BTreeSet<RunId>,
     directories: usize,
     bytes: u64,
     checkpoints: usize,
@@ -80,7 +82,12 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
             let records = store.runs_before(host, project, before).await?;
             Ok((records, store.saved(host, project).await?))
         })?;
-        let old = old_runs(&records, before, |one| process::alive(&one.process));
+        let lives = |one: &RunRecord| process::alive(&one.process);
+        let old = old_runs(&records, before, lives);
+        let open = records
+            .iter()
+            .filter(|one| one.ended_at.is_none() && lives(one));
+        pruned.live = open.map(|one| one.run.clone()).collect();
         if args.all {
             let others: BTreeSet<&str> = old
                 .iter()
@@ -171,7 +178,7 @@ fn prune_files(
         return Ok(());
     };
     for run in list_runs(files)? {
-        let is_live = live == Some(&run);
+        let is_live = live == Some(&run) || pruned.live.contains(&run);
         let known = pruned.runs.contains(&run);
         if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before))
         {

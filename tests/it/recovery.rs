@@ -723,3 +723,22 @@ fn the_record_of_a_run_is_there_before_its_agent() {
     let supervisor = launch.start_showing("READY");
     supervisor.wait_for_log("ended without notice: nothing had been said", SOON);
 }
+
+#[test]
+fn a_run_that_was_taken_up_again_is_not_pruned() {
+    let launch = demo();
+    let supervisor = launch
+        .clone()
+        .env("PITSTOP_CRASH_AT", "ending:after")
+        .start();
+    one_turn(&supervisor);
+    reboot_until_death(supervisor, "ending");
+    let supervisor = launch.start_idle();
+    let run = supervisor.status()["run_id"].as_str().unwrap().to_owned();
+    let runs = launch.project().join(".pitstop/runs");
+    let first = runs.join(run).join("iteration-1");
+    assert!(first.is_dir());
+    let pruned = supervisor.run(&["prune", "--older-than", "0"]);
+    assert!(pruned.status.success());
+    assert!(first.is_dir(), "it goes on");
+}
