@@ -81,7 +81,9 @@ impl HostAnswer {
     /// Reports whether it may not be true any more.
     pub fn is_old(&self, now: DateTime<Utc>) -> bool {
         let age = self.answered_at.map(|at| now.signed_duration_since(at));
-        self.error.is_some() || age.and_then(|age| age.to_std().ok()) > Some(2 * ANSWER_LIMIT)
+        // One from the future was given before the clock was set back.
+        let is_aged = |age: TimeDelta| age.to_std().map_or(true, |age| age > 2 * ANSWER_LIMIT);
+        self.error.is_some() || age.is_some_and(is_aged)
     }
 
     /// Returns its sessions, each with its status, if this version can read that.
@@ -144,7 +146,8 @@ impl Fleet {
     fn asked_since(&self, host: &str) -> Option<Duration> {
         let file = self.state.join(PLACE).join(lock_of(host));
         let asked = file.metadata().and_then(|file| file.modified()).ok()?;
-        Some(asked.elapsed().unwrap_or_default())
+        // One ahead of the clock was asked before that was set back: how long ago is not known.
+        asked.elapsed().ok()
     }
 
     fn known_answer(&self, host: &str) -> HostAnswer {
@@ -329,4 +332,21 @@ fn lock_of(host: &str) -> String {
 
 fn file_of(host: &str) -> String {
     format!("{host}.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_from_before_the_clock_was_set_back_is_old() {
+        let now = wall();
+        let answer = |seconds| HostAnswer {
+            answered_at: Some(now + TimeDelta::seconds(seconds)),
+            ..HostAnswer::default()
+        };
+        assert!(!answer(-1).is_old(now));
+        assert!(answer(-3_600).is_old(now));
+        assert!(answer(3_600).is_old(now));
+    }
 }
