@@ -195,6 +195,8 @@ pub struct Shell {
     events: mpsc::Sender<Event>,
     agent: Arc<AgentPlan>,
     paths: Paths,
+    /// The files of the configuration.
+    config_files: Vec<PathBuf>,
     /// The file that holds the run's task.
     task: Option<PathBuf>,
 }
@@ -297,6 +299,7 @@ impl Shell {
         let size = layout(model).pane_size();
         let (messages, pane) = pty::channel();
         let screen = hosted::new_screen(size, &model.config.ui);
+        let config_files = setup.flags.watched(&setup.paths);
         let places = files::Places {
             scratchpad: setup.agent.scratchpad.clone(),
             project: setup.agent.project.clone(),
@@ -321,6 +324,7 @@ impl Shell {
             events,
             agent: Arc::new(setup.agent),
             paths: setup.paths,
+            config_files,
             task: setup.task,
         };
         if let Some(terminal) = setup.terminal {

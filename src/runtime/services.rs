@@ -329,7 +329,7 @@ impl Shell {
     /// Watches the files that the user and the agent may edit, and has threads read them: they may have been edited already.
     pub(super) fn watch_files(&mut self) {
         let scratchpad = self.agent.scratchpad.clone();
-        for file in self.paths.watched().into_iter().chain([scratchpad]) {
+        for file in self.config_files.clone().into_iter().chain([scratchpad]) {
             self.services.watcher.watch_beside(&file);
         }
         self.changed(&Changes::Any);
@@ -355,12 +355,7 @@ impl Shell {
         if changes.include(&self.agent.scratchpad) {
             self.set_deadline(Deadline::Scratchpad, NOTES_SETTLE);
         }
-        if self
-            .paths
-            .watched()
-            .iter()
-            .any(|path| changes.include(path))
-        {
+        if self.config_files.iter().any(|path| changes.include(path)) {
             self.set_deadline(Deadline::Config, CONFIG_SETTLE);
         }
     }

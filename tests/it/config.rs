@@ -859,3 +859,26 @@ fn every_key_is_read_outside_of_the_configuration() {
         );
     }
 }
+
+#[test]
+fn the_file_of_a_flag_and_what_a_link_leads_to_are_watched() {
+    let root = tempfile::tempdir().expect("a directory");
+    let surroundings = Surroundings {
+        variable: &|name| (name == "XDG_CONFIG_HOME").then(|| root.path().into()),
+        home: &|| Some(root.path().to_owned()),
+        uid: 1000,
+    };
+    let paths = Paths::find(&surroundings, root.path()).expect("paths");
+    fs::create_dir_all(paths.config_dir()).expect("made");
+    let target = root.path().canonicalize().expect("real").join("dot.toml");
+    fs::write(&target, "").expect("written");
+    symlink(&target, paths.user_config()).expect("linked");
+    let flags = Flags {
+        file: Some("/x/team.toml".into()),
+        ..Flags::default()
+    };
+    let watched = flags.watched(&paths);
+    for file in [paths.user_config(), target, "/x/team.toml".into()] {
+        assert!(watched.contains(&file), "{watched:?}");
+    }
+}

@@ -40,6 +40,19 @@ pub struct Flags {
     pub settings: Vec<String>,
 }
 
+impl Flags {
+    /// Returns the files whose change is worth a reload, whether they exist or not. Dotfiles are often links, and an editor writes to what
+    /// they lead to.
+    pub fn watched(&self, paths: &Paths) -> Vec<PathBuf> {
+        let own = paths.watched().into_iter().chain(self.file.clone());
+        let mut files: Vec<PathBuf> = own.collect();
+        let targets = files.iter().filter_map(|file| file.canonicalize().ok());
+        let targets: Vec<PathBuf> = targets.filter(|target| !files.contains(target)).collect();
+        files.extend(targets);
+        files
+    }
+}
+
 /// A configuration with its sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
