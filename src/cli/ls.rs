@@ -2,6 +2,7 @@
 
 use std::{
     collections::HashSet,
+    io,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -9,6 +10,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 use clap::Args;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use super::{
@@ -37,7 +39,10 @@ use pitstop_server::{
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
 /// The time between two looks while the list is watched.
-const WATCH: Duration = Duration::from_secs(1);
+const WATCH: Timespec = Timespec {
+    tv_sec: 1,
+    tv_nsec: 0,
+};
 
 /// The number of characters of an objective that are shown.
 const OBJECTIVE: usize = 60;
@@ -88,7 +93,12 @@ pub(super) fn print_list(args: &LsArgs, fleet: &Fleet) -> Outcome {
         if !args.watch {
             return Ok(out::OK);
         }
-        thread::sleep(WATCH);
+        let stdout = io::stdout();
+        // A hang-up is reported without being asked for: a reader that has gone wants no more.
+        let mut reader = [PollFd::new(&stdout, PollFlags::empty())];
+        if matches!(poll(&mut reader, Some(&WATCH)), Ok(1..)) {
+            return Ok(out::OK);
+        }
     }
 }
 

@@ -220,3 +220,16 @@ fn in_tmux_the_pane_has_the_title_while_pitstop_runs_and_its_status_bar_the_line
     terminal.wait_for_text("[]", SOON);
     tmux(&["kill-server"]);
 }
+
+#[test]
+fn a_list_whose_reader_has_gone_leaves_no_process_behind() {
+    let pitstop = Launch::quiet_demo().start_idle();
+    let mut command = pitstop.launch.command(&["ls", "--watch"]);
+    let mut watching = command.stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut out = BufReader::new(watching.stdout.take().expect("its output"));
+    let mut line = String::new();
+    out.read_line(&mut line).expect("a line");
+    drop(out);
+    let ended = || watching.try_wait().expect("a child").is_some();
+    poll::until_true(SOON, ended, || "it goes on".to_owned());
+}
