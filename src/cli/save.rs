@@ -4,13 +4,13 @@
 //! scratchpad, git and the command line: enough for a note to the next worker.
 
 use std::{
-    fs::{OpenOptions, Permissions},
+    fs::OpenOptions,
     io::{self, Write as _},
-    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
+use tempfile::NamedTempFile;
 use uuid::Uuid;
 
 use super::{
@@ -109,19 +109,26 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), Failu
     })
 }
 
-/// Writes a file, also over an existing one, and removes the access of others before anything is in it.
+/// Writes a file that no one else may read. One that is there stays as it was until the new one is whole.
 fn write_private(file: &Path, text: &str) -> io::Result<()> {
-    let mut open = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(file)?;
-    if open.metadata()?.is_file() {
-        open.set_permissions(Permissions::from_mode(0o600))?;
+    // A link leads to the file that is meant.
+    let target = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if target.metadata().is_ok_and(|there| !there.is_file()) {
+        // A device or a pipe is written as it is.
+        return OpenOptions::new()
+            .write(true)
+            .open(&target)?
+            .write_all(text.as_bytes());
     }
-    open.write_all(text.as_bytes())?;
-    open.sync_all()
+    let above = target
+        .parent()
+        .filter(|above| !above.as_os_str().is_empty());
+    // It is created with the mode 0600.
+    let mut aside = NamedTempFile::new_in(above.unwrap_or(Path::new(".")))?;
+    aside.write_all(text.as_bytes())?;
+    aside.as_file().sync_all()?;
+    aside.persist(&target).map_err(|error| error.error)?;
+    Ok(())
 }
 
 fn save(body: CheckpointBody, flags: &Flags) -> Result<(CheckpointReply, String), Failure> {
@@ -284,6 +291,8 @@ pub(super) fn describe(reply: &CheckpointReply) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs::Permissions, os::unix::fs::PermissionsExt as _};
+
     use super::*;
 
     #[test]
@@ -318,5 +327,21 @@ mod tests {
             describe(&reply),
             "saved 0a1b2c3d of w\\u{1b}eb (manual, v1)\ntask: ship\nnext: test (and 1 more)\ngo on\n"
         );
+    }
+
+    #[test]
+    fn an_export_that_cannot_be_written_leaves_the_one_before() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("kept.json");
+        write_private(&file, "first").unwrap();
+        // A handle on the old file shows whether it was cut in place.
+        let mut old = std::fs::File::open(&file).unwrap();
+        write_private(&file, "second").unwrap();
+        let mut text = String::new();
+        io::Read::read_to_string(&mut old, &mut text).unwrap();
+        assert_eq!(text, "first", "the old file is whole to its end");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "second");
+        let mode = file.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 }
