@@ -89,9 +89,15 @@ fn post_event(args: &[OsString], began: Instant) -> Option<()> {
     }
 }
 
-/// Reports whether a payload may be of a subagent, without reading it as JSON.
+/// Reports whether a payload may be of a subagent. It is read as JSON only where the word stands in it, which may be a tool's own
+/// parameter; what is cut short counts as one.
 fn is_of_subagent(body: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Sender {
+        agent_id: Option<serde::de::IgnoredAny>,
+    }
     memchr::memmem::find(body, b"\"agent_id\"").is_some()
+        && serde_json::from_slice(body).map_or(true, |sender: Sender| sender.agent_id.is_some())
 }
 
 /// Prints a person's answer to a permission in the form that the agent reads, in one write. For an answer of any other form nothing
@@ -238,6 +244,19 @@ mod tests {
             &["St\u{f6}p"],
         ] {
             assert_eq!(parse(&args(given)).0, None, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_tool_s_own_parameter_makes_no_subagent() {
+        for (body, is_one) in [
+            (r#"{"agent_id": "a1", "tool_input": {}}"#, true),
+            (r#"{"tool_input": {"agent_id": "a1"}}"#, false),
+            (r#"{"agent_id": null}"#, false),
+            (r#"{"agent_id": "a"#, true),
+            (r"{}", false),
+        ] {
+            assert_eq!(is_of_subagent(body.as_bytes()), is_one, "{body}");
         }
     }
 }
