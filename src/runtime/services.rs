@@ -190,12 +190,14 @@ impl Shell {
             }
             Request::Control(control) => {
                 self.look_for_gone_hooks();
-                match self.calls.keep_awaited(reply) {
-                    Some(call) => self.post(Event::ControlAsked { call, control }),
-                    None => tracing::warn!(
-                        order = control.name(),
+                if let Some(call) = self.calls.keep_awaited(reply) {
+                    self.post(Event::ControlAsked { call, control });
+                } else {
+                    let order = control.name();
+                    tracing::warn!(
+                        order,
                         "an order that had no answer in time is not carried out"
-                    ),
+                    );
                 }
                 return;
             }

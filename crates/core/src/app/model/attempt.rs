@@ -410,17 +410,8 @@ impl Attempt {
                     held.answered = true;
                 }
             }
-            (AttemptEvent::WentOn, Phase::Verifying(_)) => self.passed_over = true,
-            // A turn that ends before is the one that is cut, or that the client compacts in.
-            (AttemptEvent::WentOn, Phase::Replacing(Replacing::HandedOut { overdue, .. })) => {
-                self.passed_over = *overdue;
-            }
-            (AttemptEvent::StartOrdered(given), phase) => {
-                phase.launched(Launch::Ordered);
-                if let Some(agent) = phase.agent_mut() {
-                    agent.given = given;
-                }
-            }
+            (AttemptEvent::WentOn, phase) => self.passed_over |= phase.only_lacks_proof(),
+            (AttemptEvent::StartOrdered(given), phase) => phase.start_ordered(given),
             (AttemptEvent::GotOn(next), phase) if discriminant(&next) == discriminant(phase) => {
                 *phase = next;
             }
@@ -434,6 +425,23 @@ impl Attempt {
 }
 
 impl Phase {
+    /// Reports whether the session goes on without the message if it goes on now. A turn that ends before the client is late is the one
+    /// that is cut, or that the client compacts in.
+    const fn only_lacks_proof(&self) -> bool {
+        matches!(
+            self,
+            Self::Verifying(_) | Self::Replacing(Replacing::HandedOut { overdue: true, .. })
+        )
+    }
+
+    /// Notes that the start of the process was ordered, with the message as its prompt if that is `given`.
+    fn start_ordered(&mut self, given: bool) {
+        self.launched(Launch::Ordered);
+        if let Some(agent) = self.agent_mut() {
+            agent.given = given;
+        }
+    }
+
     /// Notes how far the start of the process has come that belongs to this phase.
     fn launched(&mut self, launch: Launch) {
         if let Some(now) = self.launch_mut() {

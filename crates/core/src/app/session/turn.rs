@@ -300,9 +300,8 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
         Some(TurnEvent::Refused) => {
             model.session.agent.prompt_refused();
             model.error("context limit reached: the client refuses prompts until a reboot");
-            let manual = model.reboot.mode == RebootMode::Manual;
             let is_busy = model.reboot.has_attempt(|one| !one.is_warming());
-            if !manual && !is_busy && !is_last(model) {
+            if model.reboot.mode != RebootMode::Manual && !is_busy && !is_last(model) {
                 reboot::on(model, RebootEvent::ContextLimit);
             }
         }
