@@ -193,16 +193,10 @@ impl Generator {
             places: named,
         };
         // An error inside a section appears only when the section has content.
-        let full = CUT_ORDER.iter().map(|(key, _)| *key);
-        let full = full
-            .chain(KEPT)
-            .chain([MASKED])
-            .map(|key| (key, "-".to_owned()));
-        generator.render_values(&template_values(
-            &full.collect(),
-            "marker",
-            &["-".to_owned()],
-        ))?;
+        let full = CUT_ORDER.iter().map(|(key, _)| *key).chain(KEPT);
+        let full = full.chain([MASKED]).map(|key| (key, "-".to_owned()));
+        let left_out = ["-".to_owned()];
+        generator.render_values(&template_values(&full.collect(), "marker", &left_out))?;
         let empty = generator.render_values(&template_values(&BTreeMap::new(), "marker", &[]))?;
         if !empty.trim_start().starts_with("marker") {
             let message = "expected `{{ marker }}` as the first line".to_owned();

@@ -118,6 +118,8 @@ pub(super) fn make_sections(
     let summary = sources.summary.map_or_else(String::new, |text| {
         summary_section(text, &Known::gather(state, at_hand), &mut said)
     });
+    let git = sources.git.iter();
+    let git = git.map(|line| format!("- {}", one_line(line)));
     BTreeMap::from([
         ("prompts", prompts),
         ("constraints", constraints),
@@ -143,15 +145,7 @@ pub(super) fn make_sections(
         ("files", files_section(state, at_hand)),
         ("failing_tests", failing_tests_section(sources)),
         ("included_files", included_section(sources.included_files)),
-        (
-            "git",
-            join_lines(
-                sources
-                    .git
-                    .iter()
-                    .map(|line| format!("- {}", one_line(line))),
-            ),
-        ),
+        ("git", join_lines(git)),
         ("state", custom_section(state)),
         ("continuation", closing_section(sources)),
     ])

@@ -56,26 +56,16 @@ impl FilesError {
     /// Reports whether the disk, not the file, is at fault: full, over quota or read-only. The write is
     /// worth another try later, and the old file is whole.
     pub fn is_disk_error(&self) -> bool {
-        let Self::Io { source, .. } = self else {
-            return false;
-        };
-        matches!(
-            source.kind(),
-            io::ErrorKind::StorageFull
-                | io::ErrorKind::QuotaExceeded
-                | io::ErrorKind::ReadOnlyFilesystem
-        )
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let kinds = [StorageFull, QuotaExceeded, ReadOnlyFilesystem];
+        matches!(self, Self::Io { source, .. } if kinds.contains(&source.kind()))
     }
 
     /// Reports whether the place does not let us make files.
     pub fn is_unwritable(&self) -> bool {
-        let Self::Io { source, .. } = self else {
-            return false;
-        };
-        matches!(
-            source.kind(),
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem
-        )
+        use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+        let kinds = [PermissionDenied, ReadOnlyFilesystem];
+        matches!(self, Self::Io { source, .. } if kinds.contains(&source.kind()))
     }
 }
 
