@@ -389,6 +389,12 @@ impl Bench {
         self.send(Event::TimerFired(TimerId::Calm(epoch)))
     }
 
+    #[track_caller]
+    fn is_idle_after(&self, turns: u32) {
+        let agent = &self.model.session.agent;
+        assert_eq!((agent.state, agent.turns), (AgentState::Idle, turns));
+    }
+
     fn state(&self) -> AgentState {
         self.model.session.agent.state
     }
@@ -485,12 +491,15 @@ impl Bench {
     }
 
     pub(in crate::app) fn used(&mut self, used: u64) -> Vec<Effect> {
-        let at = self.at();
+        self.reading(used, None, Source::StatusLine)
+    }
+
+    fn reading(&mut self, used: u64, window: Option<u64>, source: Source) -> Vec<Effect> {
         let reading = Reading {
             used: Tokens(used),
-            window: None,
-            source: Source::StatusLine,
-            at,
+            window: window.map(Tokens),
+            source,
+            at: self.at(),
         };
         self.send(Event::Read(ReadEvent::Estimate(reading)))
     }
@@ -524,6 +533,18 @@ impl Bench {
         let mut effects = self.review();
         effects.extend(self.press(KeyCode::Enter));
         effects
+    }
+
+    /// The reboot is done, and has gone through all steps but these.
+    #[track_caller]
+    fn is_done_without(&self, left_out: &[Step]) {
+        let all = Step::ALL.iter().take_while(|step| **step <= Step::Done);
+        let gone = all.filter(|step| !left_out.contains(step));
+        assert!(self.journaled.iter().eq(gone), "{:?}", self.journaled);
+    }
+
+    fn ended(&self, iteration: usize) -> Option<EndReason> {
+        self.model.lineage.iterations()[iteration].end_reason
     }
 
     fn step(&self) -> Option<Step> {

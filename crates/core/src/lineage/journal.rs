@@ -291,8 +291,8 @@ mod tests {
         }
     }
 
-    fn recovery(step: Step, marker: Marker) -> Recovery {
-        recover(&entry(step), evidence(marker)).recovery
+    fn recovery(entry: &JournalEntry, marker: Marker) -> Recovery {
+        recover(entry, evidence(marker)).recovery
     }
 
     const BACK: fn() -> Recovery = || Recovery::RollBack {
@@ -334,7 +334,8 @@ mod tests {
         assert_eq!(table.map(|(step, _)| step), Step::ALL);
         for (step, expected) in table {
             for (marker, expected) in markers.into_iter().zip(expected) {
-                assert_eq!(recovery(step, marker), expected(), "{step} {marker:?}");
+                let found = recovery(&entry(step), marker);
+                assert_eq!(found, expected(), "{step} {marker:?}");
             }
         }
     }
@@ -356,8 +357,7 @@ mod tests {
     fn before_the_new_id_is_chosen_the_handoff_goes_to_a_fresh_one() {
         let mut entry = entry(Step::Ending);
         entry.new_session = None;
-        let plan = recover(&entry, evidence(Marker::NoTranscript));
-        assert_eq!(plan.recovery, GIVE_FRESH());
+        assert_eq!(recovery(&entry, Marker::NoTranscript), GIVE_FRESH());
     }
 
     #[test]
@@ -365,10 +365,7 @@ mod tests {
         for step in [Step::Starting, Step::Delivering, Step::Verifying] {
             let mut entry = entry(step);
             (entry.old_session, entry.new_session) = (None, None);
-            assert_eq!(
-                recover(&entry, evidence(Marker::Unknown)).recovery,
-                GIVE_FRESH()
-            );
+            assert_eq!(recovery(&entry, Marker::Unknown), GIVE_FRESH());
         }
     }
 
@@ -382,20 +379,12 @@ mod tests {
         ] {
             let mut entry = entry(step);
             entry.way = Way::Trim;
-            assert_eq!(
-                recover(&entry, evidence(Marker::Absent)).recovery,
-                RESUME(),
-                "{step}"
-            );
-            assert_eq!(
-                recover(&entry, evidence(Marker::NoTranscript)).recovery,
-                BACK(),
-                "{step}"
-            );
+            assert_eq!(recovery(&entry, Marker::Absent), RESUME(), "{step}");
+            assert_eq!(recovery(&entry, Marker::NoTranscript), BACK(), "{step}");
         }
         let mut review = entry(Step::Review);
         review.way = Way::Trim;
-        assert_eq!(recover(&review, evidence(Marker::Absent)).recovery, BACK());
+        assert_eq!(recovery(&review, Marker::Absent), BACK());
     }
 
     #[test]
@@ -405,9 +394,9 @@ mod tests {
             entry.way = Way::InPlace;
             entry.new_session = entry.old_session;
             let resumed = Recovery::FinishResume { session: old() };
-            assert_eq!(recover(&entry, evidence(Marker::Seen)).recovery, resumed);
+            assert_eq!(recovery(&entry, Marker::Seen), resumed);
             for marker in [Marker::Absent, Marker::Unknown, Marker::NoTranscript] {
-                assert_eq!(recover(&entry, evidence(marker)).recovery, BACK(), "{step}");
+                assert_eq!(recovery(&entry, marker), BACK(), "{step}");
             }
         }
     }

@@ -145,10 +145,7 @@ fn a_stop_whose_calm_title_was_there_before_or_comes_late_ends_the_turn_once() {
     bench.tool_ends("Bash", "t1");
     bench.titled("✳ work");
     bench.turn_ended(OLD);
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 1)
-    );
+    bench.is_idle_after(1);
     bench.stands();
     bench.titled("⠂ work");
     bench.prompted(OLD, "more");
@@ -157,10 +154,7 @@ fn a_stop_whose_calm_title_was_there_before_or_comes_late_ends_the_turn_once() {
     assert_eq!(bench.state(), AgentState::Busy);
     bench.titled("✳ work");
     bench.stands();
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 2)
-    );
+    bench.is_idle_after(2);
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn events_of_another_session_change_nothing() {
 }
 
 /// A transcript with these words and records.
-fn transcribed(bench: &mut Bench, typed: &[&str], records: &[Value]) {
+pub(super) fn transcribed(bench: &mut Bench, typed: &[&str], records: &[Value]) {
     let mut words = HumanWords::default();
     for prompt in typed {
         words.take_prompt(prompt, None);
@@ -344,10 +344,7 @@ fn an_agent_that_ends_by_itself_can_be_resumed() {
     let mut bench = Bench::new();
     bench.exited(0);
     assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
-    assert_eq!(
-        bench.model.lineage.iterations()[0].end_reason,
-        Some(EndReason::Natural)
-    );
+    assert_eq!(bench.ended(0), Some(EndReason::Natural));
     let effects = bench.press(KeyCode::Enter);
     let start = starts(&effects).remove(0);
     assert_eq!((start.session, start.resume), (session(OLD), true));

@@ -29,16 +29,16 @@ fn plan() -> Plan {
     }
 }
 
+/// The run begins beside an agent that is there already.
+pub(super) fn begin(bench: &mut Bench, plan: Plan) {
+    let model = &mut bench.model;
+    autopilot::begin(model, plan, false, Some(Vec::new()), Duration::ZERO);
+}
+
 /// A run whose agent is at its first turn.
 fn run(plan: Plan) -> Bench {
     let mut bench = Bench::new();
-    autopilot::begin(
-        &mut bench.model,
-        plan,
-        false,
-        Some(Vec::new()),
-        Duration::ZERO,
-    );
+    begin(&mut bench, plan);
     bench.model.autopilot.as_mut().unwrap().pilot.task_changed = false;
     bench.prompted(OLD, "the start prompt");
     bench
@@ -873,13 +873,7 @@ fn a_headless_run_names_the_dialog_at_the_start_of_its_agent_and_ends() {
         attended: false,
         ..plan()
     };
-    autopilot::begin(
-        &mut bench.model,
-        plan,
-        false,
-        Some(Vec::new()),
-        Duration::ZERO,
-    );
+    begin(&mut bench, plan);
     bench.prompt_box(PromptBox::Dialog("Do you trust it?".to_owned()));
     let mut timers = Vec::new();
     let mut effects = bench.stands();

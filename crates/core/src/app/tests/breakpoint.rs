@@ -613,10 +613,7 @@ fn auto_mode_goes_at_a_good_moment() {
     let effects = bench.send(Event::TimerFired(delay.expect("a delay")));
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     bench.exited(0);
-    assert_eq!(
-        bench.model.lineage.iterations()[0].end_reason,
-        Some(EndReason::ContextLimit)
-    );
+    assert_eq!(bench.ended(0), Some(EndReason::ContextLimit));
 }
 
 #[test]
@@ -987,13 +984,7 @@ fn commits_and_tests_are_lines_of_a_run_and_each_is_one() {
     let (_, effects) = bench.report(tests(true));
     assert_eq!(lines(&effects), [""; 0], "there is no run");
     let mut bench = Bench::new();
-    crate::app::autopilot::begin(
-        &mut bench.model,
-        plan,
-        false,
-        Some(Vec::new()),
-        Duration::ZERO,
-    );
+    super::autopilot::begin(&mut bench, plan);
     bench.prompted(OLD, "the start prompt");
     let mut later = |report| {
         bench.wait(Duration::from_secs(1));

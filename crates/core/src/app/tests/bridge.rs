@@ -30,6 +30,12 @@ impl Bench {
         self.send(Event::Bridge(BridgeEvent::Said(Box::new(report))))
     }
 
+    pub(super) fn drafts(&mut self, text: &str, cursor: usize) -> Vec<Effect> {
+        let text = text.to_owned();
+        let changed = Fact::DraftChanged(UnsentPrompt { text, cursor });
+        self.bridge_says(OLD, Said::Fact(changed))
+    }
+
     pub(super) fn bridge_looks(&mut self) -> Vec<Effect> {
         let iteration = self.model.session.iteration();
         self.send(Event::TimerFired(TimerId::Bridge(iteration)))
@@ -156,11 +162,7 @@ fn turns_prompts_and_the_draft_are_kept_as_it_says_them() {
     assert_eq!(report(&bench.model).turn_runs, Some(true));
     let (turn, reason) = (turn(), TurnEnd::Aborted);
     bench.bridge_says(OLD, Said::Fact(Fact::TurnEnded { turn, reason }));
-    let draft = UnsentPrompt {
-        text: "é".into(),
-        cursor: 1,
-    };
-    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(draft)));
+    bench.drafts("é", 1);
     let report = report(&bench.model);
     assert_eq!(report.turn_runs, Some(false));
     assert_eq!(report.prompt_origin.as_deref(), Some("composer"));
@@ -192,7 +194,7 @@ fn another_session_s_bridge_moves_nothing() {
 fn what_it_said_of_a_session_is_void_when_the_agent_changes_it() {
     let mut bench = Bench::bridged();
     bench.bridge_says(OLD, usage(18_000));
-    bench.bridge_says(OLD, Said::Fact(Fact::DraftChanged(UnsentPrompt::default())));
+    bench.drafts("", 0);
     bench.session_starts(NEW, StartSource::Clear);
     assert_eq!(report(&bench.model).draft_characters, None);
     assert_eq!(bench.figure(), None);
@@ -435,8 +437,5 @@ fn a_turn_is_over_when_the_bridge_says_so_and_not_at_a_stop_that_another_hook_an
     bench.titled("✳ work");
     bench.ready();
     bench.stands();
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 2)
-    );
+    bench.is_idle_after(2);
 }

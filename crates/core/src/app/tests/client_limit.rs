@@ -1,6 +1,6 @@
 //! Where the client itself acts, and what keeps below it.
 
-use super::*;
+use super::{compaction::compacting, *};
 use crate::guard::Threshold;
 use pitstop_agent::{
     bridge::{self, Category, CategoryKind, Fact, Said},
@@ -46,15 +46,6 @@ fn compact_line(bench: &Bench) -> u64 {
 fn limit(bench: &Bench) -> Option<(u64, String)> {
     let limit = bench.model.session.client.limit()?;
     Some((limit.at.0, limit.origin.to_string()))
-}
-
-fn compacting(automatic: bool) -> Event {
-    let session = session(OLD);
-    Event::Agent(AgentEvent::Compacting {
-        session,
-        automatic,
-        ordered: false,
-    })
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
 };
 use pitstop_agent::{
     CacheLifetime, PromptCache,
-    bridge::{Decision, Fact, Said, UnsentPrompt},
+    bridge::{Decision, Said},
 };
 use pitstop_transcript::usage::Usage;
 
@@ -143,11 +143,7 @@ fn enter_sends_a_held_prompt_and_escape_puts_it_back() {
 fn the_words_of_a_held_prompt_are_an_unsent_prompt() {
     let mut bench = Bench::cold(ColdCache::Ask);
     bench.submits(1, "go on");
-    let text = "and then".to_owned();
-    bench.bridge_says(
-        OLD,
-        Said::Fact(Fact::DraftChanged(UnsentPrompt { text, cursor: 8 })),
-    );
+    bench.drafts("and then", 8);
     let kept = bench.send(Event::TimerFired(TimerId::KeepCarried));
     let words = "and then\ngo on".to_owned();
     assert_eq!(facts::unsent(&bench.model), Unsent::Text(words.clone()));

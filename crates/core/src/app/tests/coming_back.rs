@@ -1,26 +1,13 @@
 //! The ways back to a session: what was promised, put off or held there is not forgotten, and what brought it back does not begin again.
 
 use pitstop_handoff::preserved;
-use pitstop_transcript::human::HumanWords;
 use serde_json::json;
 
 use super::*;
 use crate::{
-    app::{carried, event::TranscriptFacts, facts, iteration, model::carried::Carried},
+    app::{carried, facts, iteration, model::carried::Carried},
     lineage::Cause,
 };
-
-fn control(bench: &mut Bench, control: Control) -> Vec<Effect> {
-    let call = CallId(1);
-    bench.send(Event::ControlAsked { call, control })
-}
-
-/// A session in which reboots begin by themselves.
-fn automatic() -> Bench {
-    let mut config = Config::default();
-    config.reboot.mode = RebootMode::Auto;
-    Bench::with(config)
-}
 
 fn takes_a_turn(bench: &mut Bench, number: u128) {
     bench.prompted(number, "work");
@@ -36,11 +23,11 @@ fn a_session_that_an_undo_brings_back_full_is_left_alone_for_a_while() {
         (190_000, 191_000, false),
         (155_000, 178_000, true),
     ] {
-        let mut bench = automatic();
+        let mut bench = Bench::in_mode(RebootMode::Auto);
         bench.used(left);
         bench.rebooted_to_new();
         takes_a_turn(&mut bench, NEW);
-        control(&mut bench, Control::Undo);
+        bench.control(Control::Undo);
         bench.exited(0);
         bench.spawned(4);
         bench.started(OLD);
@@ -60,7 +47,7 @@ fn a_session_that_an_undo_brings_back_full_is_left_alone_for_a_while() {
 #[test]
 fn a_reboot_by_itself_that_is_rolled_back_does_not_begin_again_at_once() {
     for used in [155_000, 178_000] {
-        let mut bench = automatic();
+        let mut bench = Bench::in_mode(RebootMode::Auto);
         bench.used(used);
         bench.rebooted();
         bench.spawned(3);
@@ -98,7 +85,7 @@ fn a_reboot_can_be_undone_after_its_agent_has_ended() {
                 bench.exited(code);
             }
         }
-        let mut effects = control(&mut bench, Control::Undo);
+        let mut effects = bench.control(Control::Undo);
         if restarts == 1 {
             effects = bench.exited(0);
         }
@@ -119,12 +106,12 @@ fn what_was_recorded_since_a_clearing_outlives_its_undo() {
         &mut bench,
         "OBJECTIVE: ship\nDECISION: sqlite | small\nTODO: port\nTODO: docs",
     );
-    control(&mut bench, Control::ClearState);
+    bench.control(Control::ClearState);
     said(
         &mut bench,
         "DECISION: toml | plain\nDONE: port\nISSUE: slow start\nREJECTED: xml | old",
     );
-    control(&mut bench, Control::Undo);
+    bench.control(Control::Undo);
     let state = &bench.model.draft.signalled;
     let decided: Vec<_> = state
         .decisions
@@ -150,9 +137,9 @@ fn an_undo_behind_a_reboot_in_place_is_not_that_of_a_clearing() {
         .draft
         .take_hooked("DECISION: sqlite", bench.model.now)
         .carry_out(&mut bench.model);
-    control(&mut bench, Control::ClearState);
+    bench.control(Control::ClearState);
     bench.model.draft.conversation_replaced();
-    control(&mut bench, Control::Undo);
+    bench.control(Control::Undo);
     assert!(bench.model.draft.signalled.decisions.is_empty());
 }
 
@@ -160,17 +147,9 @@ fn an_undo_behind_a_reboot_in_place_is_not_that_of_a_clearing() {
 fn with_goal() -> Bench {
     let mut bench = Bench::new();
     bench.prompted(OLD, "Build it");
-    let mut words = HumanWords::default();
-    words.take_prompt("Build it", None);
-    words.take_record(
-        &json!({"type": "attachment", "attachment": {"type": "goal_status",
-        "sentinel": true, "met": false, "condition": "all tests pass"}}),
-    );
-    bench.facts_read(TranscriptFacts {
-        human: Some(words),
-        whole: true,
-        ..TranscriptFacts::default()
-    });
+    let goal = json!({"type": "attachment", "attachment": {"type": "goal_status",
+        "sentinel": true, "met": false, "condition": "all tests pass"}});
+    super::agent::transcribed(&mut bench, &["Build it"], &[goal]);
     bench.turn_ended(OLD);
     bench
 }
@@ -218,7 +197,7 @@ fn a_goal_that_a_session_was_not_given_yet_is_due_in_whatever_goes_on_with_it() 
     // Back in the session that has it.
     let mut bench = with_goal();
     bench.rebooted_to_new();
-    control(&mut bench, Control::Undo);
+    bench.control(Control::Undo);
     bench.exited(0);
     bench.spawned(4);
     bench.resumed(OLD);

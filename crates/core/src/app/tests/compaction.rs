@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn compacting(automatic: bool) -> Event {
+pub(super) fn compacting(automatic: bool) -> Event {
     let session = session(OLD);
     Event::Agent(AgentEvent::Compacting {
         session,

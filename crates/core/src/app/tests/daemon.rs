@@ -126,10 +126,7 @@ fn a_crash_of_the_pane_ends_it_so_that_it_can_be_resumed() {
     forked(&mut bench);
     assert!(to_end(&bench.exited(1)).is_some());
     ended(&mut bench, None);
-    assert_eq!(
-        bench.model.lineage.iterations()[0].end_reason,
-        Some(EndReason::Crash)
-    );
+    assert_eq!(bench.ended(0), Some(EndReason::Crash));
 }
 
 #[test]

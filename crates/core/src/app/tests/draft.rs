@@ -215,11 +215,7 @@ fn rebooting_with_bridge() -> (Bench, String, OrderId) {
     let mut bench = Bench::bridged();
     bench.prompt_box(unreadable());
     bench.review();
-    let changed = Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(UnsentPrompt {
-        text: "fix".into(),
-        cursor: 3,
-    }));
-    bench.bridge_says(OLD, changed);
+    bench.drafts("fix", 3);
     let shown = bench.model.draft.handoff.current().text.clone();
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), []);
@@ -296,12 +292,7 @@ fn a_mark_in_the_place_of_a_paste_is_no_text_by_the_bridge_either() {
 #[test]
 fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
     let mut bench = Bench::bridged();
-    let words = |text: &str| {
-        let (text, cursor) = (text.to_owned(), 0);
-        let draft = UnsentPrompt { text, cursor };
-        Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft))
-    };
-    bench.bridge_says(OLD, words("1"));
+    bench.drafts("1", 0);
     assert_eq!(bench.kept_in_a_moment(), [Some("1".to_owned())]);
     let pasted = "第一 🎉\r  indented\r\rlast\r".as_bytes().to_vec();
     for piece in [
@@ -311,13 +302,13 @@ fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
     ] {
         bench.send(Event::Host(HostEvent::Input(piece)));
     }
-    bench.bridge_says(OLD, words("see [Pasted text #2 +4 lines] then"));
+    bench.drafts("see [Pasted text #2 +4 lines] then", 0);
     let whole = "see 第一 🎉\n  indented\n\nlast\n then";
     assert_eq!(unsent(&bench.model), Unsent::Text(whole.to_owned()));
     assert_eq!(bench.kept_in_a_moment(), [Some(whole.to_owned())]);
     // An image cannot be read: the words around it are kept with its mark, and not what was typed before.
     let marked = "as in [Image #3] here";
-    bench.bridge_says(OLD, words(marked));
+    bench.drafts(marked, 0);
     assert_eq!(unsent(&bench.model), Unsent::Unreadable);
     assert_eq!(bench.kept_in_a_moment(), [Some(marked.to_owned())]);
     // Who resumes it is told what is lost.
@@ -334,17 +325,12 @@ fn a_long_paste_is_kept_though_the_client_shows_a_mark_in_its_place() {
 
 #[test]
 fn what_was_put_aside_goes_over_until_it_is_back_or_given() {
-    let words = |text: &str| {
-        let (text, cursor) = (text.to_owned(), 0);
-        let draft = UnsentPrompt { text, cursor };
-        Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft))
-    };
     for aside in ["then the docs", "第一 🎉\nund dann", "see a.rs first"] {
         let put_aside = || {
             let mut bench = Bench::bridged();
-            bench.bridge_says(OLD, words(aside));
+            bench.drafts(aside, 0);
             bench.key(KeyCode::Char('s'), KeyModifiers::CONTROL);
-            bench.bridge_says(OLD, words(""));
+            bench.drafts("", 0);
             bench
         };
         let is = |bench: &Bench, text: &str| {
@@ -353,30 +339,30 @@ fn what_was_put_aside_goes_over_until_it_is_back_or_given() {
         let mut bench = put_aside();
         is(&bench, aside);
         assert_eq!(bench.kept_in_a_moment(), [Some(aside.to_owned())]);
-        bench.bridge_says(OLD, words("and now this"));
+        bench.drafts("and now this", 0);
         is(&bench, &format!("{aside}\nand now this"));
         // What is submitted is another text, behind which the client puts it back.
         bench.prompted(OLD, "and now this");
-        bench.bridge_says(OLD, words(""));
+        bench.drafts("", 0);
         is(&bench, aside);
-        bench.bridge_says(OLD, words(aside));
+        bench.drafts(aside, 0);
         is(&bench, aside);
-        bench.bridge_says(OLD, words(""));
+        bench.drafts("", 0);
         assert_eq!(unsent(&bench.model), Unsent::Nothing);
         let mut bench = put_aside();
         bench.prompted(OLD, &format!("first {aside}"));
         assert_eq!(unsent(&bench.model), Unsent::Nothing);
         // An image alone has no words that could be kept.
         let mut bench = Bench::bridged();
-        bench.bridge_says(OLD, words("[Image #1]"));
+        bench.drafts("[Image #1]", 0);
         bench.key(KeyCode::Char('s'), KeyModifiers::CONTROL);
-        bench.bridge_says(OLD, words(""));
+        bench.drafts("", 0);
         assert_eq!(unsent(&bench.model), Unsent::Nothing);
         // Cleared is not put aside.
         let mut bench = Bench::bridged();
-        bench.bridge_says(OLD, words(aside));
+        bench.drafts(aside, 0);
         bench.key(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        bench.bridge_says(OLD, words(""));
+        bench.drafts("", 0);
         assert_eq!(unsent(&bench.model), Unsent::Nothing);
     }
 }
@@ -453,12 +439,7 @@ fn what_is_typed_while_a_reboot_waits_is_on_disk_within_a_moment() {
 fn a_line_for_the_shell_comes_back_as_one() {
     let mut bench = Bench::bridged();
     bench.prompt_box(holds("!make test"));
-    let draft = UnsentPrompt {
-        text: "make test".to_owned(),
-        cursor: 9,
-    };
-    let changed = pitstop_agent::bridge::Fact::DraftChanged(draft);
-    bench.bridge_says(OLD, Said::Fact(changed));
+    bench.drafts("make test", 9);
     let line = "!make test".to_owned();
     assert_eq!(unsent(&bench.model), Unsent::Text(line.clone()));
     assert_eq!(bench.kept_in_a_moment(), [Some(line.clone())]);
@@ -474,12 +455,7 @@ fn a_line_for_the_shell_comes_back_as_one() {
 fn a_draft_outlives_the_crash_of_its_agent() {
     let mut bench = Bench::bridged();
     bench.prompt_box(holds("fix the"));
-    let draft = UnsentPrompt {
-        text: DRAFT.to_owned(),
-        cursor: 3,
-    };
-    let changed = pitstop_agent::bridge::Fact::DraftChanged(draft);
-    bench.bridge_says(OLD, Said::Fact(changed));
+    bench.drafts(DRAFT, 3);
     bench.exited(137);
     bench.press(KeyCode::Enter);
     bench.spawned(OLD + 1);

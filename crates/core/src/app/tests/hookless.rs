@@ -44,10 +44,7 @@ fn the_title_shows_the_state_and_turns_are_counted() {
     assert_eq!(bench.state(), AgentState::Busy);
     bench.titled("✳ work");
     bench.stands();
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 1)
-    );
+    bench.is_idle_after(1);
 }
 
 #[test]
@@ -61,10 +58,7 @@ fn a_new_prompt_in_the_transcript_begins_a_turn_at_once() {
     bench.facts_read(turns(8));
     assert_eq!(bench.state(), AgentState::Busy);
     bench.stands();
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 1)
-    );
+    bench.is_idle_after(1);
 }
 
 #[test]
@@ -226,10 +220,7 @@ fn a_prompt_whose_hook_is_lost_begins_its_turn_by_the_transcript() {
     bench.turn_ended(OLD);
     // The hook was not lost, but late.
     bench.prompted(OLD, "hello");
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 1)
-    );
+    bench.is_idle_after(1);
 }
 
 #[test]
@@ -345,10 +336,7 @@ fn a_turn_whose_end_no_hook_could_report_is_over_by_its_title_with_its_last_word
     bench.titled("✳ work");
     bench.send(socket_made_again());
     bench.stands();
-    assert_eq!(
-        (bench.state(), bench.model.session.agent.turns),
-        (AgentState::Idle, 1)
-    );
+    bench.is_idle_after(1);
     assert_eq!(
         bench.model.session.agent.last_message.as_deref(),
         Some("it is done")

@@ -41,21 +41,7 @@ fn a_reboot_by_key_goes_through_every_step_in_order() {
     assert_eq!(bench.step(), Some(Step::Verifying));
     bench.prompted(NEW, &shown);
     assert_eq!(bench.step(), None);
-    assert_eq!(
-        bench.journaled,
-        [
-            Step::Armed,
-            Step::Drafting,
-            Step::Review,
-            Step::Preparing,
-            Step::Waiting,
-            Step::Ending,
-            Step::Starting,
-            Step::Delivering,
-            Step::Verifying,
-            Step::Done
-        ]
-    );
+    bench.is_done_without(&[Step::Warming]);
     let iterations = bench.model.lineage.iterations();
     assert_eq!(iterations[0].end_reason, Some(EndReason::UserReboot));
     let record = iterations[1].reboot.as_ref().unwrap();
@@ -149,10 +135,7 @@ fn a_new_agent_that_dies_takes_the_reboot_back() {
         (start.session, start.resume, start.prompt),
         (session(OLD), true, None)
     );
-    assert_eq!(
-        bench.model.lineage.iterations()[1].end_reason,
-        Some(EndReason::Crash)
-    );
+    assert_eq!(bench.ended(1), Some(EndReason::Crash));
     bench.spawned(4);
     assert_eq!(bench.step(), None);
     assert_eq!(bench.journaled.last(), Some(&Step::Failed));
@@ -318,10 +301,7 @@ fn the_compact_line_asks_and_opens_nothing_over_a_person() {
     let effects = bench.press(KeyCode::Enter);
     assert_eq!(signals(&effects), [StopSignal::Exit]);
     bench.exited(0);
-    assert_eq!(
-        bench.model.lineage.iterations()[0].end_reason,
-        Some(EndReason::ContextLimit)
-    );
+    assert_eq!(bench.ended(0), Some(EndReason::ContextLimit));
 }
 
 fn assert_reaches_pane(bench: &mut Bench, code: KeyCode) {
@@ -709,15 +689,7 @@ fn an_undo_leaves_off_typing_the_handoff() {
 #[test]
 fn an_estimate_alone_opens_no_review() {
     let mut bench = Bench::new();
-    let at = bench.at();
-    let (used, window, source) = (Tokens(175_000), None, Source::Estimate);
-    let reading = Reading {
-        used,
-        window,
-        source,
-        at,
-    };
-    bench.send(Event::Read(ReadEvent::Estimate(reading)));
+    bench.reading(175_000, None, Source::Estimate);
     bench.send(Event::TimerFired(TimerId::Age));
     assert_eq!(bench.step(), None);
 }
@@ -1045,16 +1017,7 @@ fn a_larger_window_ends_what_was_armed() {
     bench.send(Event::TimerFired(TimerId::Age));
     bench.git();
     assert!(bench.step().is_some());
-    let at = bench.at();
-    let (used, window) = (Tokens(155_000), Some(Tokens(1_000_000)));
-    let source = Source::StatusLine;
-    let reading = Reading {
-        used,
-        window,
-        source,
-        at,
-    };
-    bench.send(Event::Read(ReadEvent::Estimate(reading)));
+    bench.reading(155_000, Some(1_000_000), Source::StatusLine);
     assert_eq!(bench.step(), None);
 }
 

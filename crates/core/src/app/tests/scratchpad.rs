@@ -44,6 +44,11 @@ fn edit(bench: &mut Bench, text: &str) -> Vec<Effect> {
     effects
 }
 
+#[track_caller]
+fn has_note(bench: &Bench, text: &str) {
+    assert!(notes(bench).contains(text), "{}", notes(bench));
+}
+
 fn notes(bench: &Bench) -> &str {
     bench.model.draft.notes.text()
 }
@@ -70,16 +75,8 @@ fn a_persons_line_survives_signals_and_reboots() {
     signal(&mut bench, "- [ ] something else");
     bench.model.draft.notes.hand_over();
     signal(&mut bench, "- [x] something else");
-    assert!(
-        notes(&bench).contains("- [ ] never touch main\n"),
-        "{}",
-        notes(&bench)
-    );
-    assert!(
-        notes(&bench).contains("- [x] something else"),
-        "{}",
-        notes(&bench)
-    );
+    has_note(&bench, "- [ ] never touch main\n");
+    has_note(&bench, "- [x] something else");
     assert!(!notes(&bench).contains("two"), "{}", notes(&bench));
     // Until the person removes it.
     edit(&mut bench, "- [x] something else\n");
@@ -146,11 +143,7 @@ fn who_changed_the_file_is_shown_by_the_agents_hook_before_or_after_it_is_read()
     let mut bench = Bench::new();
     on_disk(&mut bench, "- [ ] by hand\n");
     signal(&mut bench, "- [ ] other");
-    assert!(
-        notes(&bench).contains("- [ ] by hand\n"),
-        "{}",
-        notes(&bench)
-    );
+    has_note(&bench, "- [ ] by hand\n");
 }
 
 #[test]

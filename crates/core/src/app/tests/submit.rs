@@ -295,12 +295,7 @@ fn what_the_bridge_has_filled_in_gets_a_real_enter_once_the_box_holds_it() {
                 bench.prompt_box(holds(text))
             } else {
                 types_nothing(&bench.prompt_box(scrolled("of an end")));
-                let text = format!("{text} ");
-                let draft = pitstop_agent::bridge::UnsentPrompt { text, cursor: 0 };
-                bench.bridge_says(
-                    OLD,
-                    Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft)),
-                )
+                bench.drafts(&format!("{text} "), 0)
             };
             assert_eq!(enters(&effects), 1, "{text}");
             types_nothing(&bench.prompted(OLD, text));
@@ -314,14 +309,7 @@ fn no_enter_follows_what_the_bridge_has_filled_in_where_a_dialog_or_a_person_cam
     let (mut bench, id) = ordered_prompt("hello");
     bench.prompt_box(PromptBox::Absent);
     let mut effects = bench.bridge_says(OLD, filled(id));
-    let draft = pitstop_agent::bridge::UnsentPrompt {
-        text: "hello".into(),
-        cursor: 5,
-    };
-    effects.extend(bench.bridge_says(
-        OLD,
-        Said::Fact(pitstop_agent::bridge::Fact::DraftChanged(draft)),
-    ));
+    effects.extend(bench.drafts("hello", 5));
     types_nothing(&effects);
     // The dialog is gone.
     assert_eq!(enters(&bench.prompt_box(holds("hello"))), 1);
