@@ -35,8 +35,7 @@ use std::{
 
 use alacritty_terminal::{
     event::VoidListener,
-    grid::Dimensions,
-    term::{Config, Term},
+    term::{Config, Term, test::TermSize},
     vte::ansi::Processor,
 };
 use pitstop_core::api::{Reply, Request, wire::StatusLineReply};
@@ -768,20 +767,9 @@ struct Engine {
 
 impl Engine {
     fn new() -> Self {
-        struct Size;
-        impl Dimensions for Size {
-            fn total_lines(&self) -> usize {
-                self.screen_lines()
-            }
-            fn screen_lines(&self) -> usize {
-                PANE.1.into()
-            }
-            fn columns(&self) -> usize {
-                PANE.0.into()
-            }
-        }
+        let size = TermSize::new(PANE.0.into(), PANE.1.into());
         Self {
-            term: Term::new(Config::default(), &Size, VoidListener),
+            term: Term::new(Config::default(), &size, VoidListener),
             parser: Processor::new(),
         }
     }

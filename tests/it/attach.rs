@@ -1,9 +1,7 @@
 //! Terminals that attach to a running session: what they show, whose size counts, and how they leave.
 
 use std::{
-    env,
-    ffi::OsString,
-    fs,
+    env, fs,
     io::{Read as _, Write as _},
     os::unix::{
         fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
@@ -25,7 +23,7 @@ use crate::{
         messages_api::Answer,
         poll,
         supervisor::{Launch, PITSTOP, SOON, Supervisor, agents, key},
-        terminal::{Answers, Spec, Terminal},
+        terminal::Terminal,
     },
     pane::Random,
 };
@@ -37,17 +35,9 @@ fn attach(pitstop: &Supervisor, size: (u16, u16), flags: &[&str]) -> Terminal {
 }
 
 /// Calls pitstop in a terminal of this size, in this directory.
-pub fn call(launch: &Launch, dir: &Path, (columns, rows): (u16, u16), args: &[&str]) -> Terminal {
-    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-    Terminal::spawn(&Spec {
-        program: PITSTOP.as_ref(),
-        args: &args,
-        env: &launch.environment(),
-        dir,
-        columns,
-        rows,
-        answers: Answers::All,
-    })
+pub fn call(launch: &Launch, dir: &Path, size: (u16, u16), args: &[&str]) -> Terminal {
+    let there = launch.clone().in_directory(dir);
+    there.terminal(PITSTOP, args, size)
 }
 
 pub fn same_screen(one: &Terminal, other: &Terminal, limit: Duration) {
@@ -240,16 +230,7 @@ fn a_turn_of_the_real_client_goes_on_when_its_emulator_and_its_tmux_are_killed()
     let socket = pitstop.launch.the_home().path("tmux");
     let tmux = ["-f", "/dev/null", "-S", socket.to_str().expect("text")];
     let args = [&tmux[..], &["new-session", PITSTOP, "attach"]].concat();
-    let args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
-    let in_tmux = Terminal::spawn(&Spec {
-        program: "tmux".as_ref(),
-        args: &args,
-        env: &pitstop.launch.environment(),
-        dir: pitstop.launch.project(),
-        columns: 120,
-        rows: 35,
-        answers: Answers::All,
-    });
+    let in_tmux = pitstop.launch.terminal("tmux", args, (120, 35));
     in_tmux.wait_for_text("Wait for it.", SOON);
     let killed = Command::new("tmux")
         .args(tmux)
@@ -452,17 +433,8 @@ fn two_that_are_started_at_once_show_one_session() {
         let project = launch.the_home().path(&format!("project-{round}"));
         fs::create_dir_all(&project).unwrap();
         let script = format!("until [ -e go ]; do sleep 0.01; done; exec {PITSTOP}");
-        let both = [(); 2].map(|()| {
-            Terminal::spawn(&Spec {
-                program: "sh".as_ref(),
-                args: &["-c".into(), script.clone().into()],
-                env: &launch.environment(),
-                dir: &project,
-                columns: 140,
-                rows: 45,
-                answers: Answers::All,
-            })
-        });
+        let there = launch.clone().in_directory(&project);
+        let both = [(); 2].map(|()| there.terminal("sh", ["-c", &script], (140, 45)));
         fs::write(project.join("go"), "").unwrap();
         for one in &both {
             one.wait_for_text("Welcome to the pitstop demo", SOON);
@@ -673,7 +645,7 @@ fn a_click_to_fit_presses_no_key() {
     pitstop.terminal.send("x");
     for column in (92..=119).step_by(4) {
         small.wait_for_text("cut off: type or click to fit", SOON);
-        small.send(&format!("\x1b[<0;{column};30M\x1b[<0;{column};30m"));
+        small.send(format!("\x1b[<0;{column};30M\x1b[<0;{column};30m"));
         small.wait_for(|text| !text.contains("cut off"), SOON);
         let status = pitstop.status();
         assert_eq!(status["reboot"]["phase"], "idle", "{column}");

@@ -297,10 +297,7 @@ fn a_file_that_is_no_checkpoint_is_refused_with_a_reason() {
         if let Some(text) = text {
             fs::write(&file, text).unwrap();
         }
-        let output = launch
-            .command(&["restore", "--from", &name])
-            .output()
-            .unwrap();
+        let output = launch.run(&["restore", "--from", &name]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(

@@ -227,14 +227,10 @@ fn help_lists_a_command_s_own_flags_before_those_of_every_command_and_the_comman
     }
 }
 
-fn ask(launch: &Launch, args: &[&str]) -> Output {
-    launch.command(args).output().unwrap()
-}
-
 /// Its code is the promised one; what it prints is clean, is one JSON object where that was asked for, and needs
 /// no one who reads it.
 fn keeps_its_promise(launch: &Launch, args: &[&str], code: i32) {
-    let output = ask(launch, args);
+    let output = launch.run(args);
     let reported = format!(
         "{args:?}: {}{}",
         String::from_utf8_lossy(&output.stdout),
@@ -339,9 +335,7 @@ fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
     let supervisor = Launch::quiet_demo()
         .env("PITSTOP_DEMO_REPLY", "Understood.")
         .start_idle();
-    supervisor.prompt("begin");
-    supervisor.wait_for_text("Understood.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("begin", "Understood.");
     let run = supervisor.status()["run_id"].as_str().unwrap().to_owned();
     for tag in ["first", "second"] {
         assert!(supervisor.run(&["ss", "--tag", tag]).status.success());
@@ -362,18 +356,20 @@ fn a_run_that_is_alive_is_never_forgotten_and_its_checkpoint_neither() {
     assert!(list.contains("second") && !list.contains("first"), "{list}");
 
     let launch = supervisor.kill();
-    let list = text(&ask(&launch, &["restore", "--list"]));
+    let list = text(&launch.run(&["restore", "--list"]));
     let newest = list.lines().nth(1).and_then(|line| line.get(..8)).unwrap();
-    let did: Value = serde_json::from_str(&text(&ask(
-        &launch,
-        &["prune", "--json", "--older-than", "0"],
-    )))
+    let did: Value = serde_json::from_str(&text(&launch.run(&[
+        "prune",
+        "--json",
+        "--older-than",
+        "0",
+    ])))
     .unwrap();
     assert_eq!(did["runs"], json!([run]));
     assert_eq!(did["directories"], 1);
     assert!(!directory.exists());
-    assert_eq!(ask(&launch, &["history"]).status.code(), Some(3));
-    assert!(text(&ask(&launch, &["restore", "--list"])).contains(newest));
+    assert_eq!(launch.run(&["history"]).status.code(), Some(3));
+    assert!(text(&launch.run(&["restore", "--list"])).contains(newest));
 }
 
 #[test]
@@ -381,7 +377,7 @@ fn the_doctor_names_what_is_amiss_and_what_to_do() {
     let supervisor = Launch::quiet_demo().start_idle();
     supervisor.prompt("begin");
     let examine = |launch: &Launch| -> Value {
-        let output = ask(launch, &["doctor", "--json"]);
+        let output = launch.run(&["doctor", "--json"]);
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let state = |report: &Value, name: &str| -> String {

@@ -1,7 +1,6 @@
 //! In company: the line for status bars, and tmux and herdr as the terminal around.
 
 use std::{
-    ffi::OsString,
     fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
@@ -15,7 +14,6 @@ use crate::{
     kit::{
         poll,
         supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
-        terminal::{Answers, Spec, Terminal},
     },
 };
 
@@ -195,16 +193,7 @@ fn in_tmux_the_pane_has_the_title_while_pitstop_runs_and_its_status_bar_the_line
     let interval = ["set-option", "-g", "status-interval", "1", ";"];
     let begin = ["-f", "/dev/null", "-S", socket.to_str().expect("text")];
     let args = [&begin[..], &bar, &length, &interval, &["new-session", "sh"]].concat();
-    let args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
-    let terminal = Terminal::spawn(&Spec {
-        program: "tmux".as_ref(),
-        args: &args,
-        env: &launch.environment(),
-        dir: launch.project(),
-        columns: 140,
-        rows: 45,
-        answers: Answers::All,
-    });
+    let terminal = launch.terminal("tmux", args, (140, 45));
     // Where no session runs there is nothing between the marks.
     terminal.wait_for_text("[]", SOON);
     let title = || tmux(&["display-message", "-p", "#{pane_title}"]);

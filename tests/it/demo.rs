@@ -14,7 +14,6 @@ use serde_json::Value;
 use crate::kit::{
     output::{all, text},
     supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
-    terminal::{Answers, Spec, Terminal},
 };
 
 /// Every file and directory below `root`, with its content and when it was changed.
@@ -46,7 +45,7 @@ fn places(temporary: &Path) -> Vec<PathBuf> {
 }
 
 /// A command that speaks to the demo in `place`.
-fn command(supervisor: &Supervisor, place: &Path, args: &[&str]) -> Command {
+pub fn command(supervisor: &Supervisor, place: &Path, args: &[&str]) -> Command {
     let mut command = supervisor.launch.command(args);
     command
         .current_dir(place.join("tidepool"))
@@ -182,15 +181,8 @@ fn a_detached_demo_is_found_again_by_the_command_that_is_printed() -> io::Result
     let command = command.split('`').next().expect("a command");
     let program = format!("'{PITSTOP}' attach");
     let command = command.replace("pitstop attach", &program);
-    let again = Terminal::spawn(&Spec {
-        program: "/bin/sh".as_ref(),
-        args: &["-c".into(), command.into()],
-        env: &demo.launch.environment(),
-        dir: &temporary,
-        columns: 100,
-        rows: 30,
-        answers: Answers::All,
-    });
+    let there = demo.launch.clone().in_directory(&temporary);
+    let again = there.terminal("/bin/sh", ["-c", &command], (100, 30));
     again.wait_for_text("F10 quit", SOON);
     assert_eq!(places(&temporary).len(), 1);
     drop(again);

@@ -59,10 +59,7 @@ fn check_record(launch: &Launch, reason: &str) {
 /// The only iteration has ended for one reason, the run for another.
 #[track_caller]
 fn check_ends(launch: &Launch, reason: &str, of_run: &str) {
-    let output = launch
-        .command(&["history", "--json"])
-        .output()
-        .expect("it runs");
+    let output = launch.run(&["history", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", all(&output));
     let history: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(
@@ -308,14 +305,7 @@ fn a_closed_terminal_ends_pitstop_and_the_agent_where_that_is_wanted() {
         seen.extend_from_slice(&bytes[..count]);
     }
     let limit = Instant::now() + SOON;
-    while launch
-        .command(&["status"])
-        .output()
-        .expect("it runs")
-        .status
-        .code()
-        != Some(0)
-    {
+    while launch.run(&["status"]).status.code() != Some(0) {
         assert!(Instant::now() < limit, "it never answered");
     }
     let began = Instant::now();
@@ -534,15 +524,7 @@ fn the_history_of_a_run_that_is_over_is_read_from_the_store() {
     let output = launch.command(&["history"]).output().expect("it runs");
     let session = session.as_str().expect("a session");
     assert!(all(&output).contains(&session[..8]), "{}", all(&output));
-    assert_eq!(
-        launch
-            .command(&["status"])
-            .output()
-            .expect("it runs")
-            .status
-            .code(),
-        Some(3)
-    );
+    assert_eq!(launch.run(&["status"]).status.code(), Some(3));
 }
 
 #[test]
@@ -820,9 +802,7 @@ fn no_size_of_the_terminal_is_a_panic() {
 #[test]
 fn a_terminal_that_answers_nothing_is_served_all_the_same() {
     let supervisor = demo().mute().start_idle();
-    supervisor.prompt("hello");
-    supervisor.wait_for_text("Noted.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("hello", "Noted.");
     supervisor.quit();
     check_clean(&supervisor, 0);
 }
@@ -843,8 +823,8 @@ fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
     supervisor.wait_for_text("warn 108k", SOON);
 }
 
-/// All files below a directory, with their contents as far as they are small.
-fn files(root: &Path) -> Vec<(std::path::PathBuf, fs::Metadata)> {
+/// All files and directories below a directory.
+pub fn files(root: &Path) -> Vec<(std::path::PathBuf, fs::Metadata)> {
     let mut found = Vec::new();
     let mut left = vec![root.to_owned()];
     while let Some(directory) = left.pop() {
@@ -959,9 +939,7 @@ fn live_no_file_of_the_users_is_written_but_by_the_client() {
     let supervisor = launch.start();
     let pid = supervisor.pid();
     supervisor.wait_for_state("idle", SOON);
-    supervisor.prompt("look around");
-    supervisor.wait_for_text("Seen it.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("look around", "Seen it.");
     supervisor.quit();
     check_clean(&supervisor, 0);
     assert_eq!(fs::read_to_string(&settings).expect("there"), own);

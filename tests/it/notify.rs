@@ -12,10 +12,7 @@ use serde_json::Value;
 
 use crate::{
     attach::call,
-    kit::{
-        supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
-        terminal::{Answers, Spec, Terminal},
-    },
+    kit::supervisor::{Launch, PITSTOP, SOON, Supervisor, key},
 };
 
 /// A demo whose window is soon so full that a reboot waits.
@@ -182,28 +179,10 @@ fn in_tmux_a_notification_reaches_the_terminal_around_it() {
     // tmux passes nothing on for a terminal that is not there yet.
     let attached = "until tmux list-clients | grep -q .; do sleep 0.1; done";
     let command = format!("{attached}; {PITSTOP} notify --test; sleep 100");
-    let args = [
-        "-f".as_ref(),
-        "/dev/null".as_ref(),
-        "-S".as_ref(),
-        socket.as_os_str(),
-        "set-option".as_ref(),
-        "-g".as_ref(),
-        "allow-passthrough".as_ref(),
-        "on".as_ref(),
-        ";".as_ref(),
-        "new-session".as_ref(),
-        command.as_ref(),
-    ];
-    let terminal = Terminal::spawn(&Spec {
-        program: "tmux".as_ref(),
-        args: &args.map(std::ffi::OsStr::to_owned),
-        env: &launch.environment(),
-        dir: launch.project(),
-        columns: 100,
-        rows: 30,
-        answers: Answers::All,
-    });
+    let begin = ["-f", "/dev/null", "-S", socket.to_str().expect("text")];
+    let allowing = ["set-option", "-g", "allow-passthrough", "on", ";"];
+    let args = [&begin[..], &allowing, &["new-session", &command]].concat();
+    let terminal = launch.terminal("tmux", args, (100, 30));
     let passed = || String::from_utf8_lossy(&terminal.output()).contains("\x1b]9;pitstop: ");
     crate::kit::poll::until_true(SOON, passed, || terminal.screen_text());
     let ended = std::process::Command::new("tmux")

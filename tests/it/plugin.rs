@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -18,7 +17,7 @@ use crate::{
         messages_api::{Answer, user_texts},
         poll,
         supervisor::{Launch, PITSTOP, SOON, key, pitstop_at},
-        terminal::{Answers, Spec, Terminal},
+        terminal::Terminal,
     },
 };
 
@@ -258,16 +257,7 @@ impl Bare {
             "--allowed-tools",
             "Bash",
         ];
-        let args: Vec<OsString> = args.map(OsString::from).to_vec();
-        let terminal = Terminal::spawn(&Spec {
-            program: program.as_os_str(),
-            args: &args,
-            env: &launch.environment(),
-            dir: launch.project(),
-            columns: 140,
-            rows: 45,
-            answers: Answers::All,
-        });
+        let terminal = launch.terminal(program, args, (140, 45));
         let bare = Self { launch, terminal };
         bare.terminal.wait_for_text("manual mode on", SOON);
         bare

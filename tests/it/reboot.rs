@@ -16,7 +16,6 @@ use crate::kit::{
     messages_api::{Answer, user_texts},
     shape::Shape,
     supervisor::{Launch, SOON, Supervisor, group_members, key, session_of},
-    terminal::{Answers, Spec, Terminal},
 };
 
 /// Notes with something to go on with, so that the handoff has no remarks.
@@ -333,9 +332,7 @@ fn whoever_comes_back_to_the_real_client_finds_the_mode_and_the_name_that_they_c
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn a_goal_that_a_person_has_set_in_the_real_client_is_set_again_in_a_fresh_session() {
     let supervisor = started(&live());
-    supervisor.prompt("/goal すべてのテスト pass");
-    supervisor.wait_for_text("/goal active", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("/goal すべてのテスト pass", "/goal active");
     reboot(&supervisor);
     supervisor.wait_for_text("Goal set: すべてのテスト pass", SOON);
 }
@@ -375,17 +372,10 @@ fn plain_start(launch: &Launch) -> Duration {
     let settings = json!({ "hooks": { "UserPromptSubmit": [
         { "hooks": [{ "type": "command", "command": command }] }
     ] } });
-    let args = ["--settings", &settings.to_string(), "hello"].map(Into::into);
+    let settings = settings.to_string();
+    let args = ["--settings", &settings, "hello"];
     let began = Instant::now();
-    let client = Terminal::spawn(&Spec {
-        program: live_client().as_os_str(),
-        args: &args,
-        env: &home.claude_env(&launch.api().base_url()),
-        dir: launch.project(),
-        columns: 100,
-        rows: 40,
-        answers: Answers::All,
-    });
+    let client = launch.terminal(live_client(), args, (100, 40));
     while !mark.exists() {
         assert!(began.elapsed() < SOON, "{}", client.screen_text());
         std::thread::park_timeout(Duration::from_millis(2));
@@ -431,21 +421,13 @@ fn an_edit_in_the_review_arrives(launch: &Launch) {
     let supervisor = started(launch);
     supervisor.review();
     supervisor.keys(["e", key::CTRL_END, "\r", "and mind the café", key::ESC]);
-    supervisor.wait_until(
-        "the edit is in the handoff",
-        || supervisor.handoff_text().contains("and mind the café"),
-        SOON,
-    );
+    supervisor.wait_for_handoff("and mind the café");
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
     assert_eq!(arrived(&supervisor, &session_of(&status)), shown);
     // The next message is drafted again, and lists what was written as the human's words.
-    supervisor.wait_until(
-        "a new draft",
-        || supervisor.handoff_text().contains(": and mind the café"),
-        SOON,
-    );
+    supervisor.wait_for_handoff(": and mind the café");
 }
 
 #[test]
@@ -506,11 +488,7 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     assert_eq!(code, 0, "{reported}");
     let notes = supervisor.notes();
     fs::write(supervisor.launch.scratchpad(), format!("theirs\n\n{notes}")).unwrap();
-    supervisor.wait_until(
-        "the agent's notes are read",
-        || supervisor.handoff_text().contains("theirs"),
-        SOON,
-    );
+    supervisor.wait_for_handoff("theirs");
     // What is typed for the editor is not typed into the agent's prompt.
     supervisor.keys(["for the editor"]);
     fs::write(supervisor.launch.the_home().path("done"), "").unwrap();
@@ -550,11 +528,7 @@ fn the_handoff_goes_through_the_user_s_own_editor_and_back() {
     let supervisor = started(&launch.env("EDITOR", editor));
     supervisor.review();
     supervisor.keys([key::PREFIX, "E"]);
-    supervisor.wait_until(
-        "the edit is in the handoff",
-        || supervisor.handoff_text().contains("from the editor"),
-        SOON,
-    );
+    supervisor.wait_for_handoff("from the editor");
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
     let status = supervisor.wait_for_iteration(2, SOON);
@@ -614,11 +588,7 @@ fn what_the_agent_writes_into_the_notes_is_on_the_screen_within_a_second() {
 fn what_the_agent_writes_while_the_human_edits_is_merged() {
     let supervisor = started(&demo());
     supervisor.keys([key::F3, "e", key::CTRL_END, "\r", "- [ ] mine"]);
-    supervisor.wait_until(
-        "my line",
-        || supervisor.notes().contains("- [ ] mine"),
-        SOON,
-    );
+    supervisor.wait_for_notes("- [ ] mine");
     supervisor.keys([" and more"]);
     let theirs = supervisor
         .notes()

@@ -1,7 +1,6 @@
 //! A session that was begun over a real ssh, whose connection is dropped in the middle of a turn, and a logout behind it.
 
 use std::{
-    ffi::OsString,
     fs,
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
@@ -18,7 +17,7 @@ use crate::kit::{
     messages_api::Answer,
     poll,
     supervisor::{Launch, PITSTOP, SOON},
-    terminal::{Answers, Spec, Terminal},
+    terminal::Terminal,
 };
 
 /// A server of ssh on the loopback interface, for this user alone.
@@ -71,7 +70,7 @@ impl Sshd {
     }
 
     /// Runs a command over a connection of its own, on a terminal there.
-    fn terminal(&self, launch: &Launch, command: &str, (columns, rows): (u16, u16)) -> Terminal {
+    fn terminal(&self, launch: &Launch, command: &str, size: (u16, u16)) -> Terminal {
         let environment = launch.environment();
         let exports = environment
             .iter()
@@ -81,7 +80,7 @@ impl Sshd {
         let there = format!("{}cd {directory} && exec {command}", exports.concat());
         let known = self.place.path().join("known");
         let key = self.place.path().join("user");
-        let args: Vec<OsString> = [
+        let args = [
             "-F",
             "/dev/null",
             "-tt",
@@ -97,18 +96,8 @@ impl Sshd {
             &format!("UserKnownHostsFile={}", known.display()),
             "127.0.0.1",
             &there,
-        ]
-        .map(OsString::from)
-        .to_vec();
-        Terminal::spawn(&Spec {
-            program: "ssh".as_ref(),
-            args: &args,
-            env: &environment,
-            dir: launch.project(),
-            columns,
-            rows,
-            answers: Answers::All,
-        })
+        ];
+        launch.terminal("ssh", args, size)
     }
 }
 

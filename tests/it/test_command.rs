@@ -1,7 +1,6 @@
 //! `pitstop test -- CMD…`: the command is left as it is, and its outcome is reported.
 
 use std::{
-    ffi::{OsStr, OsString},
     fs,
     io::Read as _,
     os::unix::fs::PermissionsExt as _,
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::kit::{
     events::Events,
     supervisor::{Launch, PITSTOP, SOON, Supervisor},
-    terminal::{Answers, Spec, Terminal},
+    terminal::Terminal,
 };
 
 const PASSES: &str = "echo 'running 2 tests'; echo 'test a ... ok'; echo 'test b ... ok'; echo; \
@@ -31,10 +30,7 @@ fn start() -> (Supervisor, Events) {
 }
 
 fn test(launch: &Launch, script: &str) -> Output {
-    launch
-        .command(&["test", "--", "sh", "-c", script])
-        .output()
-        .unwrap()
+    launch.run(&["test", "--", "sh", "-c", script])
 }
 
 #[track_caller]
@@ -184,22 +180,7 @@ fn a_child_that_lives_on_with_the_pipe_does_not_hold_us() {
 
 /// `pitstop test` in a terminal.
 fn in_terminal(launch: &Launch, args: &[&str]) -> Terminal {
-    let mut command = launch.command(&[]);
-    let env: Vec<(OsString, OsString)> = command
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
-    command.current_dir(launch.project());
-    let args: Vec<OsString> = args.iter().map(OsString::from).collect();
-    Terminal::spawn(&Spec {
-        program: OsStr::new(PITSTOP),
-        args: &args,
-        env: &env,
-        dir: launch.project(),
-        columns: 93,
-        rows: 27,
-        answers: Answers::All,
-    })
+    launch.terminal(PITSTOP, args, (93, 27))
 }
 
 /// A script in the project, by its path.
@@ -250,20 +231,7 @@ fn ctrl_c_and_a_new_size_reach_the_command_and_the_terminal_gets_its_settings_ba
         "'{PITSTOP}' test -- sh '{}'; echo \"code $?\"; read x",
         path.display()
     );
-    let env: Vec<(OsString, OsString)> = launch
-        .command(&[])
-        .get_envs()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-        .collect();
-    let terminal = Terminal::spawn(&Spec {
-        program: OsStr::new("sh"),
-        args: &["-c".into(), line.into()],
-        env: &env,
-        dir: launch.project(),
-        columns: 80,
-        rows: 24,
-        answers: Answers::All,
-    });
+    let terminal = launch.terminal("sh", ["-c", &line], (80, 24));
     terminal.wait_for_text("ready", SOON);
     terminal.resize(101, 31);
     terminal.wait_for_text("size 31 101", SOON);

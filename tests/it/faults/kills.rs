@@ -16,7 +16,6 @@ use crate::{
         supervisor::{
             Launch, PITSTOP, SOON, Supervisor, agents, key, processes_of, session_of, wait_for_end,
         },
-        terminal::{Answers, Spec, Terminal},
     },
     recovery::open_reboot,
 };
@@ -308,16 +307,7 @@ fn suspended_in_a_shell_and_brought_back_by_fg_and_bg() {
     }
     let launch = Launch::manual_demo("");
     let home = launch.the_home();
-    let args: Vec<_> = ["--norc", "--noprofile", "-i"].map(Into::into).into();
-    let shell = Terminal::spawn(&Spec {
-        program: "bash".as_ref(),
-        args: &args,
-        env: &launch.environment(),
-        dir: launch.project(),
-        columns: 140,
-        rows: 45,
-        answers: Answers::All,
-    });
+    let shell = launch.terminal("bash", ["--norc", "--noprofile", "-i"], (140, 45));
     shell.send("PS1='shell> '\r");
     shell.wait_for_text("shell> ", SOON);
     shell.send(format!("{PITSTOP} demo --here -- --model claude-demo-1\r"));

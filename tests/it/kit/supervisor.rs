@@ -10,11 +10,12 @@ use std::{
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use pitstop_core::config::load::paths::{Paths, project_hash};
 use pitstop_server::client::ApiClient;
 use rustix::process::{Pid, Signal};
@@ -418,6 +419,31 @@ impl Launch {
         args
     }
 
+    /// Runs a sub-command to its end.
+    #[track_caller]
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().expect("a sub-command runs")
+    }
+
+    /// Any program in a terminal of this size, in the project and with the environment of this.
+    pub fn terminal<A: Into<OsString>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+        (columns, rows): (u16, u16),
+    ) -> Terminal {
+        let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+        Terminal::spawn(&Spec {
+            program: program.as_ref(),
+            args: &args,
+            env: &self.environment(),
+            dir: self.project(),
+            columns,
+            rows,
+            answers: Answers::All,
+        })
+    }
+
     /// Starts the supervisor without a terminal, with nothing on its standard input.
     pub fn start_headless(&self) -> Headless {
         let mut command = Command::new(PITSTOP);
@@ -536,10 +562,7 @@ impl Supervisor {
     /// Runs a sub-command to its end.
     #[track_caller]
     pub fn run(&self, args: &[&str]) -> Output {
-        self.launch
-            .command(args)
-            .output()
-            .expect("a sub-command runs")
+        self.launch.run(args)
     }
 
     /// Runs a sub-command with this on its standard input.
@@ -662,6 +685,14 @@ impl Supervisor {
         )
     }
 
+    /// Submits a prompt; the answer is shown, and the agent is idle again.
+    #[track_caller]
+    pub fn turn(&self, prompt: &str, answer: &str) {
+        self.prompt(prompt);
+        self.wait_for_text(answer, SOON);
+        self.wait_for_state("idle", SOON);
+    }
+
     /// Types a prompt into the pane and submits it.
     #[track_caller]
     pub fn prompt(&self, text: &str) {
@@ -744,6 +775,18 @@ impl Supervisor {
             let (screen, log) = (self.screen(), self.log());
             format!("waited {limit:?} in vain: {what}\nthe screen:\n{screen}\nthe log:\n{log}")
         });
+    }
+
+    /// Waits until this is in the scratchpad on disk.
+    #[track_caller]
+    pub fn wait_for_notes(&self, text: &str) {
+        self.wait_until(text, || self.notes().contains(text), SOON);
+    }
+
+    /// Waits until this is in the handoff.
+    #[track_caller]
+    pub fn wait_for_handoff(&self, text: &str) {
+        self.wait_until(text, || self.handoff_text().contains(text), SOON);
     }
 
     /// Waits until the host terminal has been asked for something so many times.
@@ -844,10 +887,7 @@ fn keep_lines(
     let lines = Arc::clone(lines);
     thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
-            lines
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(line);
+            lines.lock().push(line);
         }
     })
 }
@@ -863,7 +903,7 @@ pub struct Headless {
 impl Headless {
     /// What it has printed so far, line by line.
     pub fn lines(&self) -> Vec<String> {
-        printed(&self.lines)
+        self.lines.lock().clone()
     }
 
     /// The JSON lines it has printed so far.
@@ -910,7 +950,7 @@ impl Headless {
     pub fn wait_for_exit(&mut self, limit: Duration) -> Option<i32> {
         let ended = || self.child.try_wait().expect("a child can be waited for");
         let status = poll::until(limit, ended, || {
-            let (lines, log) = (printed(&self.lines).join("\n"), log_of(&self.launch.home));
+            let (lines, log) = (self.lines.lock().join("\n"), log_of(&self.launch.home));
             format!("runs after {limit:?}\n{lines}\nthe log:\n{log}")
         });
         for reader in self.readers.drain(..) {
@@ -941,10 +981,7 @@ impl Headless {
 
     /// Runs a sub-command to its end.
     pub fn run(&self, args: &[&str]) -> Output {
-        self.launch
-            .command(args)
-            .output()
-            .expect("a sub-command runs")
+        self.launch.run(args)
     }
 }
 
@@ -968,10 +1005,6 @@ impl Drop for Headless {
         }
         let _ = self.child.wait();
     }
-}
-
-fn printed(lines: &Mutex<Vec<String>>) -> Vec<String> {
-    lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 fn log_of(home: &Home) -> String {

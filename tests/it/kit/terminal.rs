@@ -22,9 +22,11 @@ use alacritty_terminal::{
     term::{
         Config, Term, TermMode,
         cell::{Cell, Flags},
+        test::TermSize,
     },
     vte::ansi::{Color, Processor, Rgb},
 };
+use memchr::memmem;
 use portable_pty::{CommandBuilder, MasterPty, PtyPair, PtySize, native_pty_system};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -60,24 +62,6 @@ pub struct Exit {
     pub code: u32,
     /// The name of the signal, if one ended it.
     pub signal: Option<String>,
-}
-
-#[derive(Clone, Copy)]
-struct Size {
-    columns: usize,
-    rows: usize,
-}
-
-impl Dimensions for Size {
-    fn total_lines(&self) -> usize {
-        self.rows
-    }
-    fn screen_lines(&self) -> usize {
-        self.rows
-    }
-    fn columns(&self) -> usize {
-        self.columns
-    }
 }
 
 /// Takes the emulator's replies and sends them back to the program.
@@ -218,10 +202,7 @@ impl Terminal {
             answers: spec.answers,
             title: Arc::clone(&title),
         };
-        let grid = Size {
-            columns: spec.columns.into(),
-            rows: spec.rows.into(),
-        };
+        let grid = TermSize::new(spec.columns.into(), spec.rows.into());
         let outer = Outer {
             term: Term::new(
                 Config {
@@ -271,7 +252,7 @@ impl Terminal {
                 if slow {
                     thread::sleep(SLOW.1);
                 }
-                if contains(&buffer[..count], b"\x1b[>0q") {
+                if memmem::find(&buffer[..count], b"\x1b[>0q").is_some() {
                     reply_with(&version, answers, b"\x1bP>|kit(1)\x1b\\".to_vec());
                 }
                 let mut outer = lock(&reader_side.outer);
@@ -476,7 +457,8 @@ impl Terminal {
         ] {
             on.extend((!mode.contains(flag)).then_some(name));
         }
-        if last_of(&outer.output, b"\x1b[?2031h") > last_of(&outer.output, b"\x1b[?2031l") {
+        let last_of = |needle: &[u8]| memmem::rfind(&outer.output, needle);
+        if last_of(b"\x1b[?2031h") > last_of(b"\x1b[?2031l") {
             on.push("colour scheme");
         }
         on
@@ -489,13 +471,9 @@ impl Terminal {
 
     /// Changes the size; the program gets SIGWINCH.
     pub fn resize(&self, columns: u16, rows: u16) {
-        lock(&self.shared.outer).term.resize(Size {
-            columns: columns.into(),
-            rows: rows.into(),
-        });
-        self.master
-            .resize(size(columns, rows))
-            .expect("a pty can be resized");
+        let grid = TermSize::new(columns.into(), rows.into());
+        lock(&self.shared.outer).term.resize(grid);
+        self.report_size(columns, rows);
     }
 
     /// Reports another size than it has; the program gets SIGWINCH.
@@ -650,10 +628,7 @@ fn seen<T: EventListener>(term: &Term<T>) -> Vec<Vec<Seen>> {
 
 /// What a bare emulator of this size makes of these bytes: its cells, and the cursor's row and column.
 pub fn emulate(columns: u16, rows: u16, bytes: &[u8]) -> (Vec<Vec<Seen>>, (usize, usize)) {
-    let size = Size {
-        columns: columns.into(),
-        rows: rows.into(),
-    };
+    let size = TermSize::new(columns.into(), rows.into());
     let mut term = Term::new(Config::default(), &size, VoidListener);
     let mut parser: Processor = Processor::new();
     parser.advance(&mut term, bytes);
@@ -671,10 +646,7 @@ pub fn replay(
     watched: std::ops::Range<usize>,
     mut look: impl FnMut(usize, Vec<String>),
 ) {
-    let size = Size {
-        columns: columns.into(),
-        rows: rows.into(),
-    };
+    let size = TermSize::new(columns.into(), rows.into());
     let mut term = Term::new(Config::default(), &size, VoidListener);
     let mut parser: Processor = Processor::new();
     let mut begin = 0;
@@ -684,14 +656,4 @@ pub fn replay(
         let texts = watched.clone().map(|row| row_text(&term, row)).collect();
         look(read, texts);
     }
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    bytes.windows(needle.len()).any(|window| window == needle)
-}
-
-fn last_of(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    bytes
-        .windows(needle.len())
-        .rposition(|window| window == needle)
 }

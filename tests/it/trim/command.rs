@@ -36,10 +36,6 @@ fn full() -> Session {
     session
 }
 
-fn run(launch: &Launch, args: &[&str]) -> Output {
-    launch.command(args).output().unwrap()
-}
-
 #[track_caller]
 fn reported(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
@@ -53,7 +49,7 @@ fn entries(transcript: &Path) -> usize {
 #[test]
 fn a_dry_run_prints_the_table_and_writes_nothing() {
     let (launch, transcript) = at_home(&full());
-    let output = run(&launch, &["trim", OLD, "--dry-run"]);
+    let output = launch.run(&["trim", OLD, "--dry-run"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let expected = "\
 level  responses  tokens before  after
@@ -77,14 +73,14 @@ fn without_a_session_the_newest_of_the_directory_is_taken_and_named() {
     let file = fs::File::options().append(true).open(&older).unwrap();
     file.set_modified(std::time::SystemTime::UNIX_EPOCH)
         .unwrap();
-    let output = run(&launch, &["trim", "--dry-run"]);
+    let output = launch.run(&["trim", "--dry-run"]);
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     let head = format!("the newest session here: {OLD}, last written at ");
     assert!(text.starts_with(&head), "{text}");
     assert!(text.contains("50 %   5          150k"), "{text}");
     assert_eq!(entries(&transcript), 2);
-    let reported = reported(&run(&launch, &["trim", "--json"]));
+    let reported = reported(&launch.run(&["trim", "--json"]));
     assert_eq!(reported["transcript"], json!(transcript));
     assert_eq!(entries(&transcript), 3);
     // Where there is none, the error says so.
@@ -102,7 +98,7 @@ fn without_a_session_the_newest_of_the_directory_is_taken_and_named() {
 fn the_least_level_that_is_enough_is_written_as_a_private_copy() {
     let session = full();
     let (launch, transcript) = at_home(&session);
-    let output = run(&launch, &["trim", OLD, "--json"]);
+    let output = launch.run(&["trim", OLD, "--json"]);
     let reported = reported(&output);
     assert_eq!(
         (&reported["advice"], &reported["chosen"]),
@@ -128,10 +124,7 @@ fn the_least_level_that_is_enough_is_written_as_a_private_copy() {
 #[test]
 fn a_level_and_a_path_can_be_given_and_the_way_on_is_shown() {
     let (launch, transcript) = at_home(&calls(3));
-    let output = run(
-        &launch,
-        &["trim", transcript.to_str().unwrap(), "--level", "100"],
-    );
+    let output = launch.run(&["trim", transcript.to_str().unwrap(), "--level", "100"]);
     let text = String::from_utf8(output.stdout).unwrap();
     let id = text.trim_end().rsplit(' ').next().unwrap();
     assert!(
@@ -148,7 +141,7 @@ fn a_torn_last_line_is_reported() {
     let mut session = calls(1);
     session.text.push_str("{\"torn");
     let (launch, transcript) = at_home(&session);
-    let output = run(&launch, &["trim", OLD, "--level", "10"]);
+    let output = launch.run(&["trim", OLD, "--level", "10"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
         text.contains("note: the last line is incomplete; its 6 bytes are not in the copy\n"),
@@ -162,7 +155,7 @@ fn without_a_level_that_is_enough_a_fresh_session_is_advised() {
     let mut session = calls(3);
     session.said("end", json!([]), 170_000);
     let (launch, transcript) = at_home(&session);
-    let output = run(&launch, &["trim", OLD]);
+    let output = launch.run(&["trim", OLD]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(
@@ -170,7 +163,7 @@ fn without_a_level_that_is_enough_a_fresh_session_is_advised() {
         "{text}"
     );
     assert_eq!(
-        reported(&run(&launch, &["trim", OLD, "--json"]))["advice"],
+        reported(&launch.run(&["trim", OLD, "--json"]))["advice"],
         "fresh"
     );
     assert_eq!(entries(&transcript), 1);
@@ -179,7 +172,7 @@ fn without_a_level_that_is_enough_a_fresh_session_is_advised() {
 #[test]
 fn a_session_that_is_small_enough_is_left_alone() {
     let (launch, transcript) = at_home(&calls(3));
-    let output = run(&launch, &["trim", OLD]);
+    let output = launch.run(&["trim", OLD]);
     assert!(output.status.success());
     assert!(
         String::from_utf8(output.stdout)
@@ -192,37 +185,31 @@ fn a_session_that_is_small_enough_is_left_alone() {
 #[test]
 fn the_user_s_own_line_counts() {
     let (launch, _) = at_home(&full());
-    let output = run(
-        &launch,
-        &[
-            "--set",
-            "guard.compact_tokens=128000",
-            "--set",
-            "guard.warn_tokens=120000",
-            "trim",
-            OLD,
-            "--json",
-            "--dry-run",
-        ],
-    );
+    let output = launch.run(&[
+        "--set",
+        "guard.compact_tokens=128000",
+        "--set",
+        "guard.warn_tokens=120000",
+        "trim",
+        OLD,
+        "--json",
+        "--dry-run",
+    ]);
     let reported = reported(&output);
     assert_eq!(
         (&reported["compact_line"], &reported["chosen"]),
         (&json!(128_000), &json!(50))
     );
-    let output = run(
-        &launch,
-        &[
-            "--set",
-            "context.window=1000000",
-            "--set",
-            "guard.preset=late",
-            "trim",
-            OLD,
-            "--json",
-            "--dry-run",
-        ],
-    );
+    let output = launch.run(&[
+        "--set",
+        "context.window=1000000",
+        "--set",
+        "guard.preset=late",
+        "trim",
+        OLD,
+        "--json",
+        "--dry-run",
+    ]);
     assert_eq!(super::command::reported(&output)["chosen"], 0);
 }
 
@@ -248,13 +235,13 @@ fn links_and_what_is_no_transcript_are_refused() {
         ("no-such-file", "no transcript at no-such-file"),
     ];
     for (session, expected) in cases {
-        let output = run(&launch, &["trim", session, "--level", "100"]);
+        let output = launch.run(&["trim", session, "--level", "100"]);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{session}");
         assert!(error.contains(expected), "{session}: {error}");
     }
     assert_eq!(
-        run(&launch, &["trim", OLD, "--level", "30"]).status.code(),
+        launch.run(&["trim", OLD, "--level", "30"]).status.code(),
         Some(2)
     );
     assert_eq!(entries(&transcript), 3);

@@ -110,10 +110,7 @@ fn the_real_client_goes_on_from_a_trimmed_copy() {
     );
     ended(first);
 
-    let output = launch
-        .command(&["trim", &session, "--level", "100", "--json"])
-        .output()
-        .unwrap();
+    let output = launch.run(&["trim", &session, "--level", "100", "--json"]);
     let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(reported["copy"]["responses"], 4);
     let copy = reported["copy"]["session_id"].as_str().unwrap().to_owned();
@@ -200,10 +197,7 @@ fn takes_prompts(launch: &Launch) {
         SOON,
     );
     ended(first);
-    let output = launch
-        .command(&["trim", &session, "--level", "100", "--json"])
-        .output()
-        .unwrap();
+    let output = launch.run(&["trim", &session, "--level", "100", "--json"]);
     let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let copy = reported["copy"]["session_id"].as_str().unwrap().to_owned();
     launch.api().answer([Answer::text("It goes on.")]);
