@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
@@ -12,12 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pitstop_agent::AgentKind;
 use pitstop_core::api::wire::{
-    AgentReport, AgentState, AgentTools, ApiEvent, ApiEventKind, BridgeReport, ContextReport,
-    Control, HandoffReport, HistoryReport, IterationReport, MetricsReport, NotedReply, OrderReply,
-    PermissionReport, RebootReport, Reply, Report, Request, SaveReply, ScreenReport,
-    StatusLineReply, StatusReport, TodoList, ToolReply, UsageAction, UsageActionKind, UsageReply,
+    ApiEvent, ApiEventKind, Control, HandoffReport, HistoryReport, IterationReport, MetricsReport,
+    NotedReply, OrderReply, PermissionReport, Reply, Report, Request, SaveReply, ScreenReport,
+    StatusLineReply, StatusReport, ToolReply, UsageAction, UsageActionKind, UsageReply,
 };
 use pitstop_core::config::load::paths::project_hash;
 use pitstop_server::client::{self, ApiClient};
@@ -25,6 +24,7 @@ use pitstop_server::{BODY_LIMIT, CONNECTION_COUNT, HEADER_LIMIT, Mailbox, READ_L
 use pitstop_server::{
     Call, Feed, RequestQueue, Secrets, bind_control_socket, bind_loopback, serve,
 };
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
@@ -158,7 +158,16 @@ impl Supervisor {
 
     /// A well-formed request with that right's token.
     fn request(&self, right: &str, method: &str, path: &str, body: &[u8]) -> Answered {
-        self.raw(&message(
+        self.raw(&self.signed(right, method, path, body))
+    }
+
+    #[track_caller]
+    fn expects(&self, status: u16, right: &str, method: &str, path: &str, body: &[u8]) {
+        self.request(right, method, path, body).expect(status);
+    }
+
+    fn signed(&self, right: &str, method: &str, path: &str, body: &[u8]) -> Vec<u8> {
+        message(
             &format!("{method} {path} HTTP/1.1"),
             &[
                 "Host: pitstop",
@@ -167,7 +176,7 @@ impl Supervisor {
                 &format!("Content-Length: {}", body.len()),
             ],
             body,
-        ))
+        )
     }
 
     /// A command of ours, run in the project.
@@ -284,47 +293,12 @@ fn reply_to(request: &Request) -> Reply {
 }
 
 fn status() -> StatusReport {
-    StatusReport {
-        version: "0.1.0".into(),
-        pid: 42,
-        project: "/p".into(),
-        run_id: Some("r1".into()),
-        mode: "ask".into(),
-        zoomed: false,
-        iteration: 1,
-        session_id: None,
-        objective: None,
-        started_at: None,
-        last_reboot: None,
-        agent: AgentReport {
-            kind: AgentKind::Demo,
-            command: "pitstop demo".into(),
-            version: None,
-            state: AgentState::Idle,
-            reason: None,
-            limit_reset: None,
-            hooked: false,
-            todo_list: TodoList::Empty,
-            bridge: BridgeReport::default(),
-            tools: AgentTools::None,
-            last_words: None,
-        },
-        context: ContextReport::default(),
-        reboot: RebootReport {
-            phase: "idle".into(),
-            ..RebootReport::default()
-        },
-        cost_usd: None,
-        turn_cost_usd: None,
-        fresh_turn_cost_usd: None,
-        reboot_pays_in_calls: None,
-        prompt_cache: None,
-        run: None,
-        store_error: None,
-        store_kept: None,
-        needs: Vec::new(),
-        quitting: false,
-    }
+    let least = serde_json::json!({
+        "version": "0.1.0", "pid": 42, "project": "/p", "run_id": "r1", "mode": "ask",
+        "zoomed": false, "iteration": 1, "context": {}, "reboot": {"phase": "idle", "blocked_by": []},
+        "agent": {"kind": "demo", "command": "pitstop demo", "state": "idle", "todo_list": "empty", "tools": "none"},
+    });
+    serde_json::from_value(least).unwrap()
 }
 
 fn private_dir() -> tempfile::TempDir {
@@ -354,38 +328,26 @@ fn message(first: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
 
 /// An answer, or none when the connection was closed without one (status 0).
 #[derive(Debug)]
-struct Answered {
-    status: u16,
-    head: String,
-    body: String,
+pub struct Answered {
+    pub status: u16,
+    pub head: String,
+    pub body: String,
 }
 
-trait Wire: Read + Write {
-    fn limit(&self);
-}
-
-impl Wire for UnixStream {
-    fn limit(&self) {
-        self.set_read_timeout(Some(PATIENCE)).unwrap();
-        self.set_write_timeout(Some(PATIENCE)).unwrap();
+fn limit(stream: &impl AsFd) {
+    for way in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(stream, way, Some(PATIENCE)).unwrap();
     }
 }
 
-impl Wire for TcpStream {
-    fn limit(&self) {
-        self.set_read_timeout(Some(PATIENCE)).unwrap();
-        self.set_write_timeout(Some(PATIENCE)).unwrap();
-    }
-}
-
-fn exchange(mut stream: impl Wire, bytes: &[u8]) -> Answered {
-    stream.limit();
+fn exchange(mut stream: impl Read + Write + AsFd, bytes: &[u8]) -> Answered {
+    limit(&stream);
     // A server that refuses early may stop reading; its answer is what counts.
     stream.write_all(bytes).ok();
     receive(stream)
 }
 
-fn receive(mut stream: impl Read) -> Answered {
+pub fn receive(mut stream: impl Read) -> Answered {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).ok();
     let text = String::from_utf8(answer).unwrap();
@@ -393,7 +355,7 @@ fn receive(mut stream: impl Read) -> Answered {
     let status = head.get(9..12).and_then(|code| code.parse().ok());
     Answered {
         status: status.unwrap_or(0),
-        head: head.to_ascii_lowercase(),
+        head: head.to_owned(),
         body: body.to_owned(),
     }
 }
@@ -468,9 +430,7 @@ fn every_endpoint_answers_the_control_token() {
         } else {
             fitting_body(path)
         };
-        supervisor
-            .request("control", method, path, body)
-            .expect(status);
+        supervisor.expects(status, "control", method, path, body);
     }
     let received = supervisor.received();
     assert_eq!(received.len(), ENDPOINTS.len());
@@ -518,7 +478,7 @@ fn without_a_right_token_nothing_opens() {
             ];
             let answer = supervisor.raw(&message(&first, &headers, b"{}"));
             answer.expect(401);
-            assert!(answer.head.contains("www-authenticate: bearer"));
+            assert!(answer.head.contains("www-authenticate: Bearer"));
             assert!(!answer.body.contains(&token));
         }
     }
@@ -548,9 +508,7 @@ fn unknown_endpoints_and_methods_are_named_as_such() {
         "/status/",
         "//status",
     ] {
-        supervisor
-            .request("control", "POST", path, b"{}")
-            .expect(404);
+        supervisor.expects(404, "control", "POST", path, b"{}");
     }
     for (method, path) in [
         ("GET", "/control/reboot"),
@@ -576,9 +534,13 @@ fn a_hooks_payload_goes_on_byte_for_byte_whatever_it_is() {
         .into_iter()
         .enumerate()
     {
-        supervisor
-            .request("observe", "POST", "/hooks/claude/UserPromptSubmit", body)
-            .expect(202);
+        supervisor.expects(
+            202,
+            "observe",
+            "POST",
+            "/hooks/claude/UserPromptSubmit",
+            body,
+        );
         let expected = Request::Hook {
             event: "UserPromptSubmit".into(),
             body: body.to_vec(),
@@ -587,9 +549,7 @@ fn a_hooks_payload_goes_on_byte_for_byte_whatever_it_is() {
     }
     for name in ["St-op", "Stop%0d%0a", "%ff", "%2e%2e", &"a".repeat(41)] {
         let path = format!("/hooks/claude/{name}");
-        supervisor
-            .request("observe", "POST", &path, b"{}")
-            .expect(400);
+        supervisor.expects(400, "observe", "POST", &path, b"{}");
     }
 }
 
@@ -598,9 +558,7 @@ fn bodies_beyond_the_limit_are_refused_announced_or_not() {
     let supervisor = Supervisor::start();
     let body = vec![b'a'; BODY_LIMIT + 1];
     for path in ["/hooks/claude/Stop", "/statusline", "/control/say"] {
-        supervisor
-            .request("control", "POST", path, &body)
-            .expect(413);
+        supervisor.expects(413, "control", "POST", path, &body);
         let token = format!("Authorization: Bearer {}", supervisor.token("control"));
         let headers = [
             "Content-Type: application/json",
@@ -713,20 +671,12 @@ fn hooks_arrive_in_the_order_in_which_they_were_posted() {
 fn a_full_queue_is_reported_and_never_waited_for() {
     let supervisor = Supervisor::with(Loop::Stuck, None, false);
     for _ in 0..8 {
-        supervisor
-            .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-            .expect(202);
+        supervisor.expects(202, "observe", "POST", "/hooks/claude/Stop", b"{}");
     }
     let began = Instant::now();
-    supervisor
-        .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-        .expect(503);
-    supervisor
-        .request("observe", "POST", "/statusline", b"{}")
-        .expect(503);
-    supervisor
-        .request("control", "GET", "/status", b"")
-        .expect(503);
+    supervisor.expects(503, "observe", "POST", "/hooks/claude/Stop", b"{}");
+    supervisor.expects(503, "observe", "POST", "/statusline", b"{}");
+    supervisor.expects(503, "control", "GET", "/status", b"");
     assert!(began.elapsed() < Duration::from_secs(2));
 }
 
@@ -734,16 +684,10 @@ fn a_full_queue_is_reported_and_never_waited_for() {
 fn a_loop_that_does_not_answer_holds_up_no_request_for_long() {
     let supervisor = Supervisor::with(Loop::Silent, None, false);
     let began = Instant::now();
-    supervisor
-        .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-        .expect(202);
-    supervisor
-        .request("observe", "POST", "/statusline", b"{}")
-        .expect(202);
+    supervisor.expects(202, "observe", "POST", "/hooks/claude/Stop", b"{}");
+    supervisor.expects(202, "observe", "POST", "/statusline", b"{}");
     assert!(began.elapsed() < Duration::from_secs(1));
-    supervisor
-        .request("control", "GET", "/status", b"")
-        .expect(504);
+    supervisor.expects(504, "control", "GET", "/status", b"");
 }
 
 #[test]
@@ -756,9 +700,7 @@ fn a_hundred_that_wait_for_the_loop_do_not_delay_a_hook() {
         }
         eventually("the crowd waits", || supervisor.received().len() == crowd);
         let began = Instant::now();
-        supervisor
-            .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-            .expect(202);
+        supervisor.expects(202, "observe", "POST", "/hooks/claude/Stop", b"{}");
         assert!(began.elapsed() < Duration::from_secs(1));
     });
 }
@@ -778,9 +720,7 @@ fn a_crowd_that_takes_every_place_gives_way_to_those_that_ask() {
             .collect();
         assert!(crowd.len() > CONNECTION_COUNT, "{}", crowd.len());
         let began = Instant::now();
-        supervisor
-            .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-            .expect(202);
+        supervisor.expects(202, "observe", "POST", "/hooks/claude/Stop", b"{}");
         let took = began.elapsed();
         assert!(took < Duration::from_secs(2), "{start:?}: {took:?}");
     }
@@ -807,9 +747,7 @@ fn two_hundred_connections_that_dawdle_do_not_delay_a_hook() {
         dawdlers.push(stream);
         if number >= 100 {
             let began = Instant::now();
-            supervisor
-                .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-                .expect(202);
+            supervisor.expects(202, "observe", "POST", "/hooks/claude/Stop", b"{}");
             times.push(began.elapsed());
         }
     }

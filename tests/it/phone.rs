@@ -25,7 +25,10 @@ use pitstop_server::{
 use serde_json::{Value, json};
 use tokio::{runtime::Runtime, sync::oneshot};
 
-use crate::kit::poll;
+use crate::{
+    api::{Answered as Answer, receive},
+    kit::poll,
+};
 
 mod attacks;
 mod floods;
@@ -317,7 +320,7 @@ impl Request {
     fn send(&self, mut stream: impl Read + Write) -> Answer {
         // A server that refuses early may stop reading; its answer is what counts.
         stream.write_all(self.text().as_bytes()).ok();
-        Answer::read(stream)
+        receive(stream)
     }
 }
 
@@ -331,28 +334,7 @@ fn read_until(reader: &mut impl BufRead, needle: &str) -> String {
     text
 }
 
-/// An answer, or none when the connection was closed without one (status 0).
-#[derive(Debug)]
-pub struct Answer {
-    pub status: u16,
-    head: String,
-    pub body: String,
-}
-
 impl Answer {
-    fn read(mut stream: impl Read) -> Self {
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).ok();
-        let text = String::from_utf8(answer).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-        let status = head.get(9..12).and_then(|code| code.parse().ok());
-        Self {
-            status: status.unwrap_or(0),
-            head: head.to_owned(),
-            body: body.to_owned(),
-        }
-    }
-
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }

@@ -15,7 +15,7 @@ fn whatever_is_asked_the_server_says_what_is_wrong_and_goes_on() {
     let reported = outcomes(&items(), |input| {
         let text = replaced(input, TOKEN.as_bytes(), token.as_bytes());
         let mut stream = UnixStream::connect(supervisor.socket()).unwrap();
-        stream.limit();
+        limit(&stream);
         // A server that refuses early may stop reading; what is not sent is not waited for.
         stream.write_all(&text).ok();
         stream.shutdown(Shutdown::Write).ok();
@@ -26,9 +26,7 @@ fn whatever_is_asked_the_server_says_what_is_wrong_and_goes_on() {
         format!("{}{}", answer.status, error.unwrap_or_default())
     });
     insta::assert_snapshot!("bad_requests", reported);
-    supervisor
-        .request("control", "GET", "/status", b"")
-        .expect(200);
+    supervisor.expects(200, "control", "GET", "/status", b"");
 }
 
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {

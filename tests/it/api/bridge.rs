@@ -45,17 +45,9 @@ impl Supervisor {
     fn sends(&self, name: &str, instance: &str, fields: &Value) -> UnixStream {
         let body = body(instance, SESSION, fields);
         let mut stream = UnixStream::connect(self.socket()).unwrap();
-        stream.limit();
-        let message = message(
-            &format!("POST /bridge/{name} HTTP/1.1"),
-            &[
-                "Host: pitstop",
-                &format!("Authorization: Bearer {}", self.token("bridge")),
-                "Content-Type: application/json",
-                &format!("Content-Length: {}", body.len()),
-            ],
-            &body,
-        );
+        limit(&stream);
+        let path = format!("/bridge/{name}");
+        let message = self.signed("bridge", "POST", &path, &body);
         stream.write_all(&message).unwrap();
         stream
     }
@@ -126,7 +118,7 @@ fn an_order_to_replace_the_conversation_waits_for_the_mod_that_answers_compactio
         .unwrap();
     let early = taking.read(&mut [0]);
     assert!(early.is_err(), "{early:?}");
-    taking.limit();
+    limit(&taking);
     let loaded = supervisor.bridge("answers", "second", &json!({}));
     loaded.expect(202);
     let both = r#"{"taken":true,"answers":true}"#;

@@ -28,7 +28,7 @@ impl Supervisor {
         let mut headers = vec![token.as_str()];
         headers.extend(last.as_deref());
         let mut stream = UnixStream::connect(self.socket()).unwrap();
-        stream.limit();
+        limit(&stream);
         stream
             .write_all(&message("GET /events HTTP/1.1", &headers, b""))
             .unwrap();
@@ -164,12 +164,8 @@ fn streams_are_few_and_leave_the_door_open_for_all_else() {
     for listener in &mut listeners {
         listener.expect("status");
     }
-    supervisor
-        .request("control", "GET", "/events", b"")
-        .expect(503);
-    supervisor
-        .request("control", "GET", "/status", b"")
-        .expect(200);
+    supervisor.expects(503, "control", "GET", "/events", b"");
+    supervisor.expects(200, "control", "GET", "/status", b"");
     // One who leaves makes room, once it has been noticed.
     drop(listeners.pop());
     supervisor.publish(json!({}));
@@ -196,10 +192,6 @@ fn streams_end_at_once_when_the_door_closes() {
 #[test]
 fn a_stream_is_the_users_own() {
     let supervisor = Supervisor::start();
-    supervisor
-        .request("observe", "GET", "/events", b"")
-        .expect(403);
-    supervisor
-        .request("control", "POST", "/events", b"{}")
-        .expect(405);
+    supervisor.expects(403, "observe", "GET", "/events", b"");
+    supervisor.expects(405, "control", "POST", "/events", b"{}");
 }

@@ -176,9 +176,7 @@ fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
             .replace("{order}", "save");
         let method = endpoint.method().word();
         let large = vec![b'a'; BODY_LIMIT + 1];
-        supervisor
-            .request("control", method, &path, &large)
-            .expect(413);
+        supervisor.expects(413, "control", method, &path, &large);
         // Neither takes a body.
         if endpoint.method() == Method::Get || *endpoint == Endpoint::Attach {
             continue;
@@ -196,9 +194,7 @@ fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
                 .expect(415);
         }
         if !matches!(endpoint, Endpoint::Hook | Endpoint::StatusLine) {
-            supervisor
-                .request("control", "POST", &path, &deep)
-                .expect(400);
+            supervisor.expects(400, "control", "POST", &path, &deep);
         }
     }
     assert_eq!(supervisor.received(), []);
@@ -207,9 +203,7 @@ fn every_endpoint_refuses_what_is_too_large_too_deep_or_no_json() {
 #[test]
 fn metrics_are_text_for_prometheus() {
     let supervisor = Supervisor::start();
-    supervisor
-        .request("observe", "POST", "/hooks/claude/Stop", b"{}")
-        .expect(202);
+    supervisor.expects(202, "observe", "POST", "/hooks/claude/Stop", b"{}");
     let answer = supervisor.request("observe", "GET", "/metrics", b"");
     answer.expect(200);
     assert!(

@@ -23,7 +23,7 @@ fn a_device_that_is_revoked_while_its_order_arrives_gives_none() {
     assert_eq!(desk.ask(&device, "GET", "/phone/sessions").status, 200);
     desk.store.revoke(|one| one.name == "phone").unwrap();
     late.write_all(b"{}").unwrap();
-    let answer = Answer::read(late);
+    let answer = receive(late);
     assert_eq!(answer.status, 401, "{answer:?}");
     assert_eq!(desk.session.orders(), 0);
 }
