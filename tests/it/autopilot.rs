@@ -63,7 +63,7 @@ fn last(run: &Headless) -> Value {
 
 /// The files of the only run.
 #[track_caller]
-fn run_dir(launch: &Launch) -> PathBuf {
+pub(crate) fn run_dir(launch: &Launch) -> PathBuf {
     let runs = launch.project().join(".pitstop/runs");
     let mut found: Vec<_> = fs::read_dir(&runs).unwrap().flatten().collect();
     assert_eq!(found.len(), 1, "one run in {}", runs.display());
@@ -369,10 +369,7 @@ fn somebody_else_holds_the_project() {
         |run| run.count("iteration_started") == 1,
         SOON,
     );
-    let second = launch
-        .command(&["run", "--demo", "--here", "--headless", "--task", "a task"])
-        .output()
-        .unwrap();
+    let second = launch.run(&["run", "--demo", "--here", "--headless", "--task", "a task"]);
     assert_eq!(second.status.code(), Some(1), "{}", all(&second));
     first.signal(Signal::INT);
     assert_eq!(first.wait_for_exit(SOON), Some(130));
@@ -421,17 +418,8 @@ fn usage_and_configuration() {
 #[track_caller]
 fn there_is_no_agent() {
     let launch = demo();
-    let flags = [
-        "--task",
-        "a b",
-        "--headless",
-        "--set",
-        "agent.command=\"no-such-agent\"",
-    ];
-    let output = launch
-        .command(&[&["run"], &flags[..]].concat())
-        .output()
-        .unwrap();
+    let agent = "agent.command=\"no-such-agent\"";
+    let output = launch.run(&["run", "--task", "a b", "--headless", "--set", agent]);
     assert_eq!(output.status.code(), Some(5), "{}", all(&output));
 }
 

@@ -34,7 +34,7 @@ fn wait_for(supervisor: &Supervisor, holds: impl Fn(&Value) -> bool) -> Value {
 
 /// The bridge is in force and the agent idle.
 #[track_caller]
-fn wait_until_it_rests(supervisor: &Supervisor) {
+pub fn wait_until_it_rests(supervisor: &Supervisor) {
     wait_for(supervisor, |bridge| bridge["state"] == "in_force");
     supervisor.wait_for_state("idle", SOON);
 }

@@ -29,9 +29,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
     let launch = launch.agent_args(["--model", "claude-opus-4-8"]);
     let pitstop = launch.start_idle();
     for (prompt, answer) in [("begin", "One."), ("go on", "Two.")] {
-        pitstop.prompt(prompt);
-        pitstop.wait_for_text(answer, SOON);
-        pitstop.wait_for_state("idle", SOON);
+        pitstop.turn(prompt, answer);
     }
     let status = pitstop.wait_for_status(|status| status["prompt_cache"]["warm"] == true, SOON);
     assert!(!pitstop.screen().contains("Cache cold"), "it is warm");

@@ -492,9 +492,7 @@ fn the_transcript_of_the_real_client_is_read_where_it_has_the_whole_screen() {
         .answer([Answer::text(&long.join("\n")), Answer::text("**Done**.")]);
     let supervisor = launch.start_idle();
     for prompt in ["list the points", "and now?"] {
-        supervisor.prompt(prompt);
-        supervisor.wait_for_text(prompt, SOON);
-        supervisor.wait_for_state("idle", SOON);
+        supervisor.turn(prompt, prompt);
     }
     supervisor.wait_for_text("Done", SOON);
     // The client has scrolled it away for good.

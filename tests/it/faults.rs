@@ -194,10 +194,7 @@ impl Trial {
 
 /// What a process has in memory, in MiB.
 fn memory(supervisor: &Supervisor) -> u64 {
-    let pid = supervisor.pid().as_raw_nonzero();
-    let text = fs::read_to_string(format!("/proc/{pid}/statm")).expect("its memory");
-    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
-    pages.map_or(0, |pages: u64| pages * 4 / 1024)
+    crate::pane::memory(supervisor, "VmRSS:") / 1024
 }
 
 /// A command before pitstop, which runs in its place: pitstop's command line follows it.

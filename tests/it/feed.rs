@@ -90,7 +90,7 @@ fn git(project: &Path, args: &[&str]) {
 }
 
 /// A repository with one commit of `a.txt` in the project.
-fn repository(launch: &Launch) {
+pub fn repository(launch: &Launch) {
     let project = launch.project();
     git(project, &["init", "-q", "-b", "main"]);
     fs::write(project.join("a.txt"), "one\n").unwrap();
@@ -620,8 +620,7 @@ fn the_past_of_a_resumed_session_is_not_read_again() {
     let launch = demo(&["SCRATCHPAD:\\nof the reply\\nSIGNAL:", "Understood."]);
     let supervisor = launch.start_idle();
     supervisor.prompt("note it");
-    let noted = || supervisor.notes().contains("of the reply\n");
-    supervisor.wait_until("the notes", noted, SOON);
+    supervisor.wait_for_notes("of the reply\n");
     supervisor.wait_for_state("idle", SOON);
     reboot(&supervisor);
     supervisor.wait_for_state("idle", SOON);
@@ -668,11 +667,7 @@ fn notes_in_the_pane_of_a_generic_agent_are_on_disk_within_a_second() {
     supervisor.keys(["\u{c}"]);
     supervisor.terminal.resize(140, 45);
     supervisor.keys(["go\r"]);
-    supervisor.wait_until(
-        "the next notes",
-        || supervisor.notes().contains("step 3"),
-        SOON,
-    );
+    supervisor.wait_for_notes("step 3");
 }
 
 /// A shell with integration marks: its commands are reported, and what they print is no signal.
@@ -875,10 +870,7 @@ fn the_user_s_own_template_wins_and_a_broken_one_is_refused() {
 
 /// `pitstop handoff --check --json`: its exit code, and what it found.
 fn checked(launch: &Launch) -> (Option<i32>, Value) {
-    let output = launch
-        .command(&["handoff", "--check", "--json"])
-        .output()
-        .unwrap();
+    let output = launch.run(&["handoff", "--check", "--json"]);
     let json = serde_json::from_slice(&output.stdout).unwrap_or_default();
     (output.status.code(), json)
 }

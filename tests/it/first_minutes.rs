@@ -14,7 +14,10 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::kit::supervisor::{Launch, SOON, Supervisor};
+use crate::{
+    demo::command,
+    kit::supervisor::{Launch, SOON, Supervisor},
+};
 
 /// How long the demo may take to its compact line, at its usual pace.
 const FILLED: Duration = Duration::from_mins(4);
@@ -154,14 +157,8 @@ fn notes(temporary: &Path) -> String {
 /// The number of the demo's iteration, while no reboot is under way. On a busy machine the window is fuller at the undo, and then the
 /// next reboot waits for a person at once.
 fn iteration(demo: &Supervisor, temporary: &Path) -> Option<u64> {
-    let place = place(temporary);
-    let output = demo
-        .launch
-        .command(&["status", "--json"])
-        .current_dir(place.join("tidepool"))
-        .env("XDG_STATE_HOME", place.join("state"))
-        .output()
-        .unwrap();
+    let mut asks = command(demo, &place(temporary), &["status", "--json"]);
+    let output = asks.output().unwrap();
     let status: Value = serde_json::from_slice(&output.stdout).ok()?;
     let phase = status["reboot"]["phase"].as_str()?;
     let rests = matches!(phase, "idle" | "armed");

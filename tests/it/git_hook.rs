@@ -98,8 +98,7 @@ impl Repo {
     fn start(&self) -> (Supervisor, Events) {
         let supervisor = self.launch.start_idle();
         // What is there at the first look at the repository was there before.
-        let looked = || supervisor.handoff_text().contains("branch ");
-        supervisor.wait_until("the first look", looked, SOON);
+        supervisor.wait_for_handoff("branch ");
         let events = Events::of(self.home());
         (supervisor, events)
     }
@@ -309,8 +308,7 @@ fn a_session_whose_agent_has_gone_to_a_work_tree_elsewhere_learns_of_commits_the
     assert_eq!(received["commit_sha"], sha);
     assert_eq!(received["branch"], "side");
     // The handoff speaks of that tree, too.
-    let holds = || supervisor.handoff_text().contains("side");
-    supervisor.wait_until("the branch", holds, SOON);
+    supervisor.wait_for_handoff("side");
 }
 
 #[test]

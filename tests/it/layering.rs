@@ -343,7 +343,12 @@ fn a_module_uses_only_modules_of_lower_levels() {
             }
         }
     }
-    assert!(wrong.is_empty(), "walls broken:\n{}", wrong.join("\n"));
+    none("walls broken", &wrong);
+}
+
+#[track_caller]
+fn none(what: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{what}:\n{}", wrong.join("\n"));
 }
 
 #[test]
@@ -385,11 +390,7 @@ fn only_listed_files_touch_the_world() {
                 .map(|sign| format!("{file}: {sign}")),
         );
     }
-    assert!(
-        wrong.is_empty(),
-        "pure files touch the world:\n{}",
-        wrong.join("\n")
-    );
+    none("pure files touch the world", &wrong);
 }
 
 /// The model belongs to the core, so that the shell cannot assign to it: that does not compile. What would get round it is
@@ -403,11 +404,7 @@ fn the_shell_only_looks_at_the_model() {
             .filter(|sign| file.starts_with("pitstop/runtime/") && code.contains(sign));
         wrong.extend(found.map(|sign| format!("{file}: {sign}")));
     }
-    assert!(
-        wrong.is_empty(),
-        "changed behind the core's back:\n{}",
-        wrong.join("\n")
-    );
+    none("changed behind the core's back", &wrong);
 }
 
 /// What waits until the disk has taken something.
@@ -440,11 +437,7 @@ fn the_loop_waits_for_no_disk() {
         let found = SYNCING.iter().filter(|sign| code.contains(**sign));
         wrong.extend(found.map(|sign| format!("{file}: {sign}")));
     }
-    assert!(
-        wrong.is_empty(),
-        "keys wait for a disk:\n{}",
-        wrong.join("\n")
-    );
+    none("keys wait for a disk", &wrong);
 }
 
 #[test]
@@ -493,11 +486,7 @@ fn comments_cite_only_documents_of_the_repository() {
             wrong.extend(missing.map(|one| format!("{}: {one}", path.display())));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "not in the repository:\n{}",
-        wrong.join("\n")
-    );
+    none("not in the repository", &wrong);
     assert!(cited("/// As in DESIGN 6, and in docs/none.md.").eq(["DESIGN", "docs/none.md"]));
 }
 

@@ -251,6 +251,11 @@ async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> 
     }
 }
 
+async fn queue_is_written(store: &Store) {
+    let is_written = || async { store.health().await.queued == 0 };
+    until("the queue is written", is_written).await;
+}
+
 /// Each test of the list runs on both databases.
 macro_rules! on_both {
     ($($name:ident)+) => {
@@ -1054,10 +1059,7 @@ async fn a_locked_database_queues_what_is_written_and_takes_it_later() {
 
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());
-    until("the queue is written", || async {
-        store.health().await.queued == 0
-    })
-    .await;
+    queue_is_written(&store).await;
     assert_eq!(store.health().await.error, None);
     durable(store.end_run(&run, at(9), EndReason::Natural).await);
     store.close().await;
@@ -1102,10 +1104,7 @@ async fn a_database_that_cannot_be_opened_is_memory_until_it_can() {
     assert_eq!(store.last_agents(&ours).await.unwrap().len(), 1);
 
     std::fs::remove_file(&state).unwrap();
-    until("the queue is written", || async {
-        store.health().await.queued == 0
-    })
-    .await;
+    queue_is_written(&store).await;
     store.close().await;
     let store = place.open().await;
     assert_eq!(store.history(&HistoryOf::Run(run), 5).await.unwrap(), found);
@@ -1141,10 +1140,7 @@ async fn a_full_disk_queues_what_is_written_and_takes_it_once_there_is_room() {
     assert_eq!(dir.names().unwrap(), [".gitignore", "meta.json"]);
     disk.empty();
     let room = Instant::now();
-    until("the queue is written", || async {
-        store.health().await.queued == 0
-    })
-    .await;
+    queue_is_written(&store).await;
     assert!(
         room.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -1242,10 +1238,7 @@ async fn a_database_destroyed_beneath_us_is_set_aside_and_the_run_goes_on_in_a_n
     }
     // Not even the urgent may go into the ruin.
     queued(store.journal_put(&entry(&run, Step::Ending)).await);
-    until("the queue is written", || async {
-        store.health().await.queued == 0
-    })
-    .await;
+    queue_is_written(&store).await;
     assert_eq!(store.health().await.lost, 0);
     store.close().await;
 
@@ -1340,10 +1333,7 @@ async fn a_server_that_goes_away_gets_what_it_missed_when_it_comes_back() {
     .await;
 
     relay.start().await;
-    until("the queue is written", || async {
-        store.health().await.queued == 0
-    })
-    .await;
+    queue_is_written(&store).await;
     store.close().await;
     let store = place.open().await;
     let found = store

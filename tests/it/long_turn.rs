@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{
     autopilot::{self, PROMISE, RUN, meta, reasons, sessions},
-    bridge::MODS_FROM,
+    bridge::{MODS_FROM, wait_until_it_rests},
     kit::{
         client::is_at_least,
         events::{Events, Received},
@@ -253,11 +253,7 @@ fn a_turn_that_fills_the_window_goes_on_in_the_same_client() {
         .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "170000")
         .playing(&shape);
     let supervisor = launch.start();
-    supervisor.wait_for_status(
-        |status| status["agent"]["bridge"]["state"] == "in_force",
-        SOON,
-    );
-    supervisor.wait_for_state("idle", SOON);
+    wait_until_it_rests(&supervisor);
     supervisor.prompt("go");
     let last = shape.steps().count();
     let played = launch.api().wait_for_step(last, RUN);

@@ -80,9 +80,7 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
         .api()
         .answer([Answer::text("I read the parser."), Answer::Stall]);
     let supervisor = launch.start_idle();
-    supervisor.prompt("Port the parser to Rust");
-    supervisor.wait_for_text("I read the parser.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("Port the parser to Rust", "I read the parser.");
     supervisor.prompt("And its tests");
     launch.api().wait_for_calls(2, SOON);
     let kept = || {

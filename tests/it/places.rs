@@ -316,11 +316,7 @@ fn what_is_removed_of_the_project_s_own_files_is_made_again() {
     let recording = run.join("iteration-1/pane.cast");
     // An edit of the file is seen again.
     fs::write(files.join("scratchpad.md"), format!("{NOTES}by hand\n")).expect("written");
-    supervisor.wait_until(
-        "the edit is in force",
-        || supervisor.handoff_text().contains("by hand"),
-        SOON,
-    );
+    supervisor.wait_for_handoff("by hand");
     drop(supervisor);
     let cast = fs::read_to_string(recording).expect("a recording");
     assert!(cast.contains("Understood."), "what was drawn is in it");

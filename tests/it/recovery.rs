@@ -49,9 +49,7 @@ fn demo() -> Launch {
 /// One whole turn, so that there is something to resume.
 fn one_turn(supervisor: &Supervisor) {
     supervisor.wait_for_state("idle", SOON);
-    supervisor.prompt("note the tide");
-    supervisor.wait_for_text(REPLY, SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("note the tide", REPLY);
 }
 
 /// The reboot that the journal of a home's project holds open.

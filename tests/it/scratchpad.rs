@@ -31,8 +31,7 @@ fn live(turns: &[String]) -> Launch {
 /// Types a line at the top of the scratchpad's panel.
 fn write_by_hand(supervisor: &Supervisor, line: &str) {
     supervisor.keys([key::F3, "e", line, "\r", key::ESC]);
-    let written = || supervisor.notes().contains(line);
-    supervisor.wait_until("the line is in the file", written, SOON);
+    supervisor.wait_for_notes(line);
     supervisor.keys([key::ESC]);
 }
 
@@ -54,8 +53,7 @@ fn a_line_by_hand_survives_signals_reboots_and_a_crash() {
     write_by_hand(&supervisor, MINE);
     let noted = |supervisor: &Supervisor, n: usize| {
         supervisor.prompt(&format!("go on {n}"));
-        let there = || supervisor.notes().contains(&format!("- [x] step {n}\n"));
-        supervisor.wait_until("the signal is in the file", there, SOON);
+        supervisor.wait_for_notes(&format!("- [x] step {n}\n"));
         supervisor.wait_for_state("idle", SOON);
         let notes = supervisor.notes();
         assert!(notes.contains(MINE), "after signal {n}:\n{notes}");
@@ -133,8 +131,7 @@ fn a_note_that_the_disk_does_not_take_is_marked_asked_about_and_comes_back() {
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);
     fs::remove_dir(launch.scratchpad()).expect("a directory");
     let supervisor = launch.start();
-    let back = || supervisor.notes().contains("mine \n- [ ] next");
-    supervisor.wait_until("the note is back", back, SOON);
+    supervisor.wait_for_notes("mine \n- [ ] next");
 }
 
 #[test]

@@ -149,19 +149,9 @@ fn sign(place: &str) -> String {
 
 /// All files below a directory.
 fn files(root: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut left = vec![root.to_owned()];
-    while let Some(directory) = left.pop() {
-        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-            let kind = entry.file_type().expect("a kind");
-            if kind.is_dir() {
-                left.push(entry.path());
-            } else if kind.is_file() {
-                found.push(entry.path());
-            }
-        }
-    }
-    found
+    let all = crate::host::files(root).into_iter();
+    let files = all.filter(|(_, meta)| meta.is_file());
+    files.map(|(path, _)| path).collect()
 }
 
 /// Everything that pitstop has written, but what is the person's own or the agent's.
@@ -309,8 +299,7 @@ fn report(supervisor: &Supervisor, plants: &mut Plants, printed: &mut Vec<u8>) {
     ] {
         printed.extend(post(supervisor, path, &body));
         if path == "/control/say" {
-            let taken = || supervisor.handoff_text().contains(&sign("order"));
-            supervisor.wait_until("the order is taken", taken, SOON);
+            supervisor.wait_for_handoff(&sign("order"));
             supervisor.wait_for_state("idle", SOON);
         }
     }
@@ -456,8 +445,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     supervisor.keys([plants.line("prompt").as_str(), key::ENTER]);
     supervisor.wait_for_log("the summary is written", SOON);
     supervisor.wait_for_state("idle", SOON);
-    let all_said = || supervisor.handoff_text().contains(&sign("reason"));
-    supervisor.wait_until("the agent's words are taken", all_said, SOON);
+    supervisor.wait_for_handoff(&sign("reason"));
     let mut printed = Vec::new();
     report(&supervisor, &mut plants, &mut printed);
     // Key by key, as a person types.
@@ -488,8 +476,7 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     supervisor.wait_for_text("secrets are masked", SOON);
     let edited = plants.within("edit", 400);
     supervisor.keys(["e", key::CTRL_END, "\r", &edited, key::ESC]);
-    let is_edited = || supervisor.handoff_text().contains(&sign("edit"));
-    supervisor.wait_until("the edit is in the handoff", is_edited, SOON);
+    supervisor.wait_for_handoff(&sign("edit"));
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON);
     let seen = events.up_to("reboot", |reboot| reboot["phase"] == "idle", SOON);

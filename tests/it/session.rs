@@ -270,9 +270,7 @@ fn an_unsent_prompt_goes_over_into_the_next_session() {
         .api()
         .answer((0..4).map(|n| Answer::text(&format!("Answer {n}."))));
     let supervisor = launch.start_idle();
-    supervisor.prompt("begin");
-    supervisor.wait_for_text("Answer 0.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("begin", "Answer 0.");
     let rest = "and the lexer, with words enough that the client has to break the line somewhere in the middle of it, twice even: \
         one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen";
     supervisor.keys([
@@ -323,9 +321,7 @@ fn a_session_that_another_client_goes_on_with_is_shown_so_until_a_prompt_is_give
     let reason = status["agent"]["reason"].as_str().unwrap_or_default();
     assert!(reason.contains("another process"), "{reason}");
     supervisor.wait_for_text("resumed elsewhere", SOON);
-    supervisor.prompt("and here");
-    supervisor.wait_for_text("Answer 2.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("and here", "Answer 2.");
 }
 
 /// Two turns that decide, and the client's own rewind takes the second one back.
@@ -343,9 +339,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
         ("Always count the herons", "It is so."),
         ("Never count the storks", "Then so."),
     ] {
-        supervisor.prompt(prompt);
-        supervisor.wait_for_text(answer, SOON);
-        supervisor.wait_for_state("idle", SOON);
+        supervisor.turn(prompt, answer);
     }
     let has = |needle: &str| supervisor.handoff_text().contains(needle);
     supervisor.wait_until("it is decided", || has("use redis") && has("storks"), SOON);
@@ -354,9 +348,7 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
     supervisor.wait_until("it is taken back at once", || !has("use redis"), SOON);
     assert!(has("use sqlite") && !has("start a server"));
     supervisor.keys([key::CTRL_U]);
-    supervisor.prompt("Always count the egrets");
-    supervisor.wait_for_text("As you say.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("Always count the egrets", "As you say.");
     // The client may write its transcript behind the turn.
     supervisor.wait_until("it is taken back", || !has("redis"), SOON);
     supervisor.wait_until("it is decided anew", || has("no cache"), SOON);
@@ -384,15 +376,11 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
         ("Never count the storks", "Then so."),
         ("Count the gulls", "Now it runs."),
     ] {
-        supervisor.prompt(prompt);
-        supervisor.wait_for_text(answer, SOON);
-        supervisor.wait_for_state("idle", SOON);
+        supervisor.turn(prompt, answer);
     }
     supervisor.rewind(2, "Then so.");
     supervisor.keys([key::CTRL_U]);
-    supervisor.prompt("Always count the egrets");
-    supervisor.wait_for_text("As you say.", SOON);
-    supervisor.wait_for_state("idle", SOON);
+    supervisor.turn("Always count the egrets", "As you say.");
     let is_read = |supervisor: &Supervisor| {
         let text = supervisor.handoff_text();
         let has = |word| text.contains(word);

@@ -312,8 +312,7 @@ fn every_kind_is_submitted_once(busy: Busy) {
     let last = ("before the handoff", "a prompt like no other".to_owned());
     let step = format!("human: {}\nagent: ", last.1);
     give(&supervisor, last, Busy::No, client, &mut sent);
-    let knows = || supervisor.handoff_text().contains(&step);
-    supervisor.wait_until("its step in the handoff", knows, SOON);
+    supervisor.wait_for_handoff(&step);
     safe(&supervisor);
 
     let began = Instant::now();

@@ -113,6 +113,18 @@ fn reaches_the_api(supervisor: &Supervisor, message: &str) {
     supervisor.wait_until("the new session gets the message", arrived, SOON);
 }
 
+#[track_caller]
+fn wait_until_it_is_asked(supervisor: &Supervisor) {
+    let is_asked = || !side_processes(supervisor).is_empty();
+    supervisor.wait_until("it is asked", is_asked, SOON);
+}
+
+#[track_caller]
+fn wait_until_it_is_gone(supervisor: &Supervisor) {
+    let is_gone = || side_processes(supervisor).is_empty();
+    supervisor.wait_until("it is gone", is_gone, SOON);
+}
+
 fn side_processes(supervisor: &Supervisor) -> Vec<Process> {
     let all = processes_of(supervisor.launch.the_home());
     all.into_iter().filter(Process::is_side).collect()
@@ -229,21 +241,13 @@ fn one_that_takes_too_long_is_ended_and_reported() {
         .set("summary.timeout=\"1s\"");
     let supervisor = crossed(&launch);
     made(&supervisor, "fallback", "no answer within 1 s");
-    supervisor.wait_until(
-        "it is gone",
-        || side_processes(&supervisor).is_empty(),
-        SOON,
-    );
+    wait_until_it_is_gone(&supervisor);
 }
 
 #[test]
 fn a_review_does_not_wait_and_says_afterwards_that_it_did_not() {
     let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", HANGS));
-    supervisor.wait_until(
-        "it is asked",
-        || !side_processes(&supervisor).is_empty(),
-        SOON,
-    );
+    wait_until_it_is_asked(&supervisor);
     let message = handed_over(&supervisor);
     without_the_fallback(&message);
     made(
@@ -251,11 +255,7 @@ fn a_review_does_not_wait_and_says_afterwards_that_it_did_not() {
         "fallback",
         "approved before the model had answered",
     );
-    supervisor.wait_until(
-        "it is gone",
-        || side_processes(&supervisor).is_empty(),
-        SOON,
-    );
+    wait_until_it_is_gone(&supervisor);
 }
 
 #[test]
@@ -289,11 +289,7 @@ fn switched_off_no_process_is_started() {
 /// Leaving ends the process that writes a summary, too; the kit finds whatever is left of this home.
 #[track_caller]
 fn leaving_ends_it(supervisor: &Supervisor) {
-    supervisor.wait_until(
-        "it is asked",
-        || !side_processes(supervisor).is_empty(),
-        SOON,
-    );
+    wait_until_it_is_asked(supervisor);
     // While a turn runs it would ask first.
     supervisor.wait_for_state("idle", SOON);
     supervisor.quit();
@@ -313,11 +309,7 @@ fn leaving_ends_a_summary_of_the_demo() {
 #[test]
 fn a_crash_of_the_supervisor_ends_it_too() {
     let supervisor = crossed(&demo().env("PITSTOP_DEMO_SUMMARY", HANGS));
-    supervisor.wait_until(
-        "it is asked",
-        || !side_processes(&supervisor).is_empty(),
-        SOON,
-    );
+    wait_until_it_is_asked(&supervisor);
     let launch = supervisor.kill();
     // The next one finds what may be left, and ends it.
     let next = launch.start_idle();

@@ -176,8 +176,7 @@ impl Week {
                 key::END,
             ]);
             pitstop.keys(["\r", &format!("- {edit}"), key::ESC]);
-            let is_edited = || pitstop.handoff_text().contains(edit);
-            pitstop.wait_until("the edit", is_edited, SOON);
+            pitstop.wait_for_handoff(edit);
         }
         show("the handoff", &pitstop.handoff_text());
         pitstop.keys([key::ENTER]);

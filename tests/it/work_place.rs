@@ -72,8 +72,7 @@ fn git_is_asked_where_the_hooks_say_that_the_agent_works() {
         supervisor.run_with_input(&["hook", "PostToolUse"], payload.to_string().as_bytes());
     };
     let branch = |name: &str| {
-        let holds = || supervisor.handoff_text().contains(name);
-        supervisor.wait_until(name, holds, SOON);
+        supervisor.wait_for_handoff(name);
     };
     // It enters the tree, leaves it, goes there by a shell, and to a directory below; what a subagent does is its own.
     for (cwd, place, name) in [

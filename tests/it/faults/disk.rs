@@ -36,10 +36,7 @@ fn the_project_s_disk_is_full() {
         "{doctor}"
     );
     disk.empty();
-    let saved = || trial.supervisor.notes().contains("more ");
-    trial
-        .supervisor
-        .wait_until("the note is saved", saved, SOON);
+    trial.supervisor.wait_for_notes("more ");
     trial.goes_on();
 }
 

@@ -5,7 +5,6 @@ use std::{
     io::{Read as _, Write as _},
     os::unix::net::{UnixListener, UnixStream},
     path::{Path, PathBuf},
-    process::Command,
     thread,
     time::{Duration, Instant},
 };
@@ -199,26 +198,7 @@ fn its_socket_taken_by_a_stale_one_or_a_file() {
 #[track_caller]
 fn repository(spoil: impl Fn(&Path)) {
     let launch = demo();
-    let git = |args: &[&str]| {
-        let status = Command::new("git")
-            .args([
-                "-c",
-                "user.name=a",
-                "-c",
-                "user.email=a@b",
-                "-c",
-                "init.defaultBranch=main",
-            ])
-            .args(args)
-            .current_dir(launch.project())
-            .env("HOME", launch.the_home().path(""))
-            .output();
-        assert!(status.expect("git").status.success(), "{args:?}");
-    };
-    fs::write(launch.project().join("lib.rs"), "// a\n").expect("written");
-    git(&["init", "-q"]);
-    git(&["add", "lib.rs"]);
-    git(&["commit", "-q", "-m", "begin"]);
+    crate::feed::repository(&launch);
     spoil(launch.project());
     Trial::begin(&launch).goes_on();
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{MINE, Moments};
 use crate::{
     attach::call,
-    autopilot::{PROMISE, RUN, meta, reasons, sessions},
+    autopilot::{PROMISE, RUN, meta, reasons, run_dir, sessions},
     kit::{
         home::{handoff_markers, handoffs},
         poll,
@@ -416,11 +416,6 @@ fn check(run: &Watched, tally: &mut Tally) {
 fn has_ended(launch: &Launch) -> bool {
     let is_recorded = launch.project().join(".pitstop/runs").is_dir();
     is_recorded && meta(launch)["end"]["reason"] == "promise_found"
-}
-
-fn run_dir(launch: &Launch) -> PathBuf {
-    let runs = fs::read_dir(launch.project().join(".pitstop/runs")).expect("runs");
-    runs.flatten().next().expect("a run").path()
 }
 
 #[test]

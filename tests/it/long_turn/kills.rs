@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::MODEL;
 use crate::{
     autopilot::RUN,
-    bridge::MODS_FROM,
+    bridge::{MODS_FROM, wait_until_it_rests},
     kit::{
         client::is_at_least,
         home::handoffs,
@@ -81,11 +81,7 @@ fn launch() -> Launch {
 #[track_caller]
 fn begin(launch: &Launch) -> Supervisor {
     let supervisor = launch.start();
-    supervisor.wait_for_status(
-        |status| status["agent"]["bridge"]["state"] == "in_force",
-        SOON,
-    );
-    supervisor.wait_for_state("idle", SOON);
+    wait_until_it_rests(&supervisor);
     supervisor.prompt(TASK);
     supervisor
 }
