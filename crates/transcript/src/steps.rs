@@ -80,11 +80,15 @@ const OUTPUT_CAP: usize = 2 * 1024;
 /// The length in bytes of the longest line that is remembered; a longer one is cut in its middle.
 const LINE_CAP: usize = 1_000;
 
-/// The most of a prompt that a step shows, in bytes: enough to know it by.
-const ASKED_CAP: usize = 80;
+/// The most of a prompt that a step shows, and of a call that a later step has, too, in bytes: enough to know it by.
+const ASKED_CAP: usize = 40;
+const AGAIN_CAP: usize = 32;
 
 /// The largest share of the shown arguments or output that one line takes, in percent: two lines, the first and the last, fit.
 const LINE_SHARE: usize = 40;
+
+/// The words of a search in place of a line that is too long: they say nothing of it.
+const LEFT_OUT: &str = "[Omitted long matching line]";
 
 /// The text in place of lines that a later step shows, too, and the least length of such a line in bytes.
 pub const SAID_BELOW: &str = "…";
@@ -296,7 +300,14 @@ impl Step {
 
     /// Returns the step as lines of the handoff, with [`SAID_BELOW`] in place of lines in `said`; its own lines are added there.
     pub fn show(&self, detail: &Detail, said: &mut HashSet<String>) -> String {
-        let mut text = format!("{}\n", cut_in_the_middle(&self.head, detail.input));
+        // A later step has it whole.
+        let is_new = self.outcome == Outcome::Said || said.insert(self.head.clone());
+        let cap = if is_new {
+            detail.input
+        } else {
+            detail.input.min(AGAIN_CAP)
+        };
+        let mut text = format!("{}\n", cut_in_the_middle(&self.head, cap));
         let mut below = |text: &mut String, lines: &[String], cap: usize| {
             let mut own = HashSet::new();
             let mut lines: Vec<String> = lines
@@ -684,10 +695,10 @@ fn add_fields(value: &Value, key: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// Returns the lines of a text that are not empty.
+/// Returns the lines of a text that say something.
 fn lines_of(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().map(str::trim_end);
-    let lines = lines.filter(|line| !line.is_empty());
+    let lines = lines.filter(|line| !line.is_empty() && !line.ends_with(LEFT_OUT));
     lines.map(|line| cut_in_the_middle(line, LINE_CAP))
 }
 
@@ -953,5 +964,28 @@ mod tests {
             shown(&steps),
             "Edit a.rs:7\n    + line 1\n    + line 2\nEdit a.rs\n    + line 3\n  failed\nEdit b.rs:7\n    + line 4\n"
         );
+    }
+
+    #[test]
+    fn a_call_that_a_later_step_has_is_known_by_its_ends() {
+        let mut steps = Steps::default();
+        for (id, output) in [("1", "2 failed"), ("2", "1 failed")] {
+            ran(
+                &mut steps,
+                id,
+                "mix test test/web/live/review_live_test.exs",
+            );
+            steps.end_call(id, true, None, output);
+        }
+        let list = steps.list();
+        let (detail, mut said) = (Detail::new(400, 400, 400), HashSet::new());
+        let later = list[1].show(&detail, &mut said);
+        assert!(
+            later.starts_with("$ mix test test/web/live/review_live_test.exs\n"),
+            "{later}"
+        );
+        let before = list[0].show(&detail, &mut said);
+        assert!(before.starts_with("$ mix test test/ … "), "{before}");
+        assert!(before.contains("2 failed"), "{before}");
     }
 }
