@@ -244,3 +244,18 @@ fn our_keys_are_keys_in_each_layout_and_texts_stay_what_is_typed() {
         );
     }
 }
+
+#[test]
+fn a_letter_with_ctrl_or_alt_decides_nothing_in_the_review() {
+    for modifier in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
+        for letter in ['a', 't', 'w', 'd', 'e'] {
+            let mut bench = Bench::new();
+            bench.review();
+            let before = bench.step();
+            bench.key(KeyCode::Char(letter), modifier);
+            assert_eq!(bench.step(), before, "{letter} with {modifier:?}");
+            assert_eq!(bench.model.view.overlay, Some(Overlay::Review));
+            assert!(bench.model.draft.handoff.editor.is_none(), "{letter}");
+        }
+    }
+}

@@ -113,10 +113,11 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     if model.view.has_pane() {
         return to_pane(model, key, raw);
     }
-    let key = if takes_text(model) {
-        key
-    } else {
-        on_latin_keyboard(key)
+    // What takes a text, and copy mode, have chords of their own.
+    let key = match (model.view.overlay, model.view.focus) {
+        _ if takes_text(model) => key,
+        (None, Focus::Pane) => on_latin_keyboard(key),
+        _ => without_chord(on_latin_keyboard(key)),
     };
     let outcome = match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) if model.draft.handoff.editor.is_none() => {
@@ -234,6 +235,16 @@ fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
         && let Some(latin) = keymap::latin_key(c)
     {
         key.code = KeyCode::Char(latin);
+    }
+    key
+}
+
+/// Returns no letter for one with Ctrl, Alt or another modifier than Shift. Ctrl-A does not approve, and neither does an `a` that is
+/// typed so soon after Esc that both come as Alt-A.
+fn without_chord(mut key: KeyEvent) -> KeyEvent {
+    let is_chord = !key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+    if is_chord && matches!(key.code, KeyCode::Char(_)) {
+        key.code = KeyCode::Null;
     }
     key
 }
