@@ -24,6 +24,8 @@ pub struct Editor {
     pub search: Option<String>,
     /// True if something of this edit was saved.
     pub saved: bool,
+    /// True if the text was replaced: among the steps of undo there is then one without any text.
+    pub(in crate::app) replaced: bool,
     /// The row at whose start a note is typed above the existing text, and whether a line was opened for that note.
     pub(in crate::app) top: (usize, bool),
 }
@@ -40,6 +42,7 @@ impl Editor {
             base: text.to_owned(),
             search: None,
             saved: false,
+            replaced: false,
             top: (0, false),
         }
     }
@@ -127,8 +130,9 @@ impl Editor {
             (KeyCode::Esc, _) => Edited::Done,
             (KeyCode::Enter, _) if self.end_note_above() => Edited::Moved,
             (KeyCode::Char('s'), true) => Edited::Save,
-            (KeyCode::Char('z'), true) => changed(self.area.undo()),
-            (KeyCode::Char('y'), true) => changed(self.area.redo()),
+            // The second key of each is the text area's own.
+            (KeyCode::Char('z' | 'u'), true) => changed(self.step(TextArea::undo)),
+            (KeyCode::Char('y' | 'r'), true) => changed(self.step(TextArea::redo)),
             (KeyCode::Char('f'), true) => {
                 self.search = Some(String::new());
                 Edited::Moved
@@ -137,10 +141,7 @@ impl Editor {
                 self.area.search_forward(false);
                 Edited::Moved
             }
-            (KeyCode::Char('a'), true) => {
-                self.area.select_all();
-                Edited::Moved
-            }
+            (KeyCode::Char('a'), true) => self.select_all(),
             (KeyCode::Home, true) => self.move_cursor([CursorMove::Top, CursorMove::Head]),
             (KeyCode::End, true) => self.move_cursor([CursorMove::Bottom, CursorMove::End]),
             _ => changed(self.area.input(Input::from(key))),
@@ -152,6 +153,23 @@ impl Editor {
             self.area.move_cursor(to);
         }
         Edited::Moved
+    }
+
+    /// Selects the whole text; that of the text area ends at the column 65,535 of a line.
+    fn select_all(&mut self) -> Edited {
+        self.area.cancel_selection();
+        self.move_cursor([CursorMove::Top, CursorMove::Head]);
+        self.area.start_selection();
+        self.move_cursor([CursorMove::Bottom, CursorMove::End])
+    }
+
+    /// Goes a step back or forward. Where the text was replaced, the step without any text is passed over.
+    fn step(&mut self, step: fn(&mut TextArea<'static>) -> bool) -> bool {
+        let has_changed = step(&mut self.area);
+        if has_changed && self.replaced && self.area.is_empty() {
+            step(&mut self.area);
+        }
+        has_changed
     }
 
     fn go_to(&mut self, row: usize, column: usize) {
@@ -178,9 +196,10 @@ impl Editor {
             .min_by_key(|at| at.abs_diff(row))
             .unwrap_or(row);
         let yank = self.area.yank_text();
-        self.area.select_all();
+        self.select_all();
         self.area.cut();
         self.area.insert_str(text);
+        self.replaced = true;
         self.area.set_yank_text(yank);
         self.go_to(row, column);
         text.clone_into(&mut self.base);
