@@ -20,7 +20,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Engine;
-use crate::screen::{cells::companions, widths::cells_of};
+use crate::screen::{
+    cells::{companions, set_companions},
+    widths::cells_of,
+};
 
 /// The first combining mark: no character below it has width zero or joins another.
 pub(super) const FIRST_JOINING: char = '\u{300}';
@@ -195,6 +198,30 @@ impl Engine {
         let there = Point::new(row, Column(0));
         grid[there] = moved;
         there
+    }
+
+    pub(super) fn column_of_cursor(&self) -> usize {
+        self.term.grid().cursor.point.column.0
+    }
+
+    /// Blanks a wide character of the cursor's row whose second half is in this column: its halves are about to be parted.
+    pub(super) fn part(&mut self, column: usize) {
+        let grid = self.term.grid_mut();
+        let line = grid.cursor.point.line;
+        if column == 0 || column >= grid.columns() {
+            return;
+        }
+        let row = &mut grid[line];
+        let second = row[Column(column)].flags;
+        if !second.contains(Flags::WIDE_CHAR_SPACER) {
+            return;
+        }
+        for cell in &mut row[Column(column - 1)..Column(column + 1)] {
+            cell.c = ' ';
+            cell.flags
+                .remove(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER);
+            set_companions(cell, None);
+        }
     }
 
     /// Removes the second cell of a character that is shown as text.

@@ -1,5 +1,6 @@
 //! The parser's calls: passed on to the engine, except those that we answer, count or bound ourselves.
 
+use alacritty_terminal::grid::Dimensions as _;
 use alacritty_terminal::term::TermMode;
 use vte::ansi::cursor_icon::CursorIcon;
 use vte::ansi::{
@@ -63,13 +64,10 @@ impl Handler for Engine {
         reverse_index();
         scroll_down(count: usize);
         insert_blank_lines(count: usize);
-        insert_blank(count: usize);
-        delete_chars(count: usize);
         set_cursor_style(style: Option<ansi::CursorStyle>);
         set_cursor_shape(shape: ansi::CursorShape);
         substitute();
         set_horizontal_tabstop();
-        erase_chars(count: usize);
         move_backward_tabs(count: u16);
         clear_tabs(mode: TabulationClearMode);
         set_tabs(interval: u16);
@@ -94,6 +92,29 @@ impl Handler for Engine {
 
     fn delete_lines(&mut self, count: usize) {
         self.delete_rows(count);
+    }
+
+    fn insert_blank(&mut self, count: usize) {
+        let column = self.column_of_cursor();
+        self.part(column);
+        self.part(self.term.columns().saturating_sub(count).max(column));
+        self.term.insert_blank(count);
+    }
+
+    fn delete_chars(&mut self, count: usize) {
+        let column = self.column_of_cursor();
+        // Of a larger number the engine erases the rest before the cursor.
+        let count = count.min(self.term.columns() - column);
+        self.part(column);
+        self.part(column + count);
+        self.term.delete_chars(count);
+    }
+
+    fn erase_chars(&mut self, count: usize) {
+        let column = self.column_of_cursor();
+        self.part(column);
+        self.part(column + count);
+        self.term.erase_chars(count);
     }
 
     fn save_cursor_position(&mut self) {
@@ -144,6 +165,14 @@ impl Handler for Engine {
             LineClearMode::Right => self.term.grid().cursor.point.column == 0,
             LineClearMode::Left => false,
         };
+        let column = self.column_of_cursor();
+        match mode {
+            // The engine erases nothing behind a full row.
+            LineClearMode::Right if self.term.grid().cursor.input_needs_wrap => {}
+            LineClearMode::Right => self.part(column),
+            LineClearMode::Left => self.part(column + 1),
+            LineClearMode::All => {}
+        }
         self.term.clear_line(mode);
         if whole {
             self.break_wrap();
@@ -160,11 +189,13 @@ impl Handler for Engine {
                 self.clear_screen(ClearMode::Below);
             }
             ClearMode::Above => {
+                self.part(cursor.column.0 + 1);
                 self.term.clear_screen(ClearMode::Above);
                 // The engine does not clear the first line if it is the only one above the cursor's.
                 self.term.grid_mut().reset_region(..cursor.line);
             }
             ClearMode::Below => {
+                self.part(cursor.column.0);
                 self.term.clear_screen(ClearMode::Below);
                 if cursor.column == 0 {
                     self.break_wrap();

@@ -119,3 +119,30 @@ fn the_screens_share_a_cursor_or_keep_their_own_by_the_mode() {
     feed(&mut smaller, "\x1b[?47l\x1b8x");
     assert_eq!((smaller.cursor().row, smaller.cursor().column), (2, 3));
 }
+
+#[test]
+fn no_text_before_the_cursor_is_deleted() {
+    all_show(&[
+        ("\x1b[2;3H\x1b[9P", "abcde fg klmno pqrst uvwxy"),
+        ("\x1b[2;3H\x1b[7P", "abcde fg klmno pqrst uvwxy"),
+        ("\x1b[2;3H\x1b[2P", "abcde fgj klmno pqrst uvwxy"),
+    ]);
+}
+
+#[test]
+fn half_of_a_wide_character_does_not_stay() {
+    for (bytes, row) in [
+        ("\x1b[2G\x1b[K", ""),
+        ("\x1b[2G\x1b[J", ""),
+        ("\x1b[1G\x1b[1K", "  本x"),
+        ("\x1b[1G\x1b[1J", "  本x"),
+        ("\x1b[1G\x1b[X", "  本x"),
+        ("\x1b[2G\x1b[P", " 本x"),
+        ("\x1b[2G\x1b[@", "   本x"),
+        ("\x1b[1G\x1b[3X", "    x"),
+    ] {
+        let mut screen = screen(8, 1);
+        feed(&mut screen, format!("日本x{bytes}"));
+        assert_eq!(screen.text(), row, "{bytes:?}");
+    }
+}
