@@ -555,9 +555,23 @@ impl Still {
         let anchor = self
             .anchor
             .map(|anchor| (self.place(anchor.first), self.place(anchor.last)));
-        self.origin = None;
+        let origin = self.origin.take().map(|origin| {
+            let row = (origin.cursor.line + origin.offset).0;
+            (self.place(origin.cursor), row, origin)
+        });
         self.engine.resize(size);
         self.cursor = self.point(cursor);
+        self.origin = origin.map(|(place, row, origin)| {
+            let cursor = self.point(place);
+            // It comes back in the row that it was in.
+            let row = row.clamp(0, i32::from(size.rows()) - 1);
+            let offset = usize::try_from(row - cursor.line.0).unwrap_or(0);
+            Origin {
+                cursor,
+                offset,
+                ..origin
+            }
+        });
         if let (Some(own), Some((first, last))) = (self.anchor, anchor) {
             self.anchor = Some(Anchor {
                 first: self.point(first),

@@ -545,3 +545,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_search_that_is_typed_goes_on_over_a_new_size() {
+    let mut screen = reading(20, 3, "one\ntwo\ntwin");
+    screen.copy(&CopyOrder::SearchBegin);
+    let typed = |pattern: &str| CopyOrder::SearchFor {
+        pattern: pattern.to_owned(),
+        backward: false,
+    };
+    screen.copy(&typed("t"));
+    screen.resize(PaneSize::new(30, 3));
+    screen.copy(&typed("tw"));
+    assert_eq!(at(&screen), (0, 1));
+    screen.copy(&CopyOrder::SearchEnd { keep: false });
+    assert_eq!(at(&screen), (0, 0));
+    let again = screen.copy(&CopyOrder::SearchAgain { reverse: false });
+    assert!(
+        again
+            .said
+            .is_some_and(|said| said.starts_with("nothing was searched"))
+    );
+}
