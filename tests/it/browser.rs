@@ -27,6 +27,7 @@ use crate::{
 };
 
 mod hours;
+mod staged;
 
 /// The screen of a phone, in CSS pixels.
 const PHONE: (u32, u32) = (360, 800);

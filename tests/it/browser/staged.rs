@@ -1,0 +1,84 @@
+//! The page beside a machine that the test makes up: its answers come late, or are another supervisor's.
+
+use super::*;
+
+const MACHINE: &str = "
+    if (location.protocol !== 'about:') localStorage.setItem('pitstop-key', 'first');
+    window.late = 0;
+    window.machine = { project: '/p/one', needs: [], reboot: { phase: 'idle' }, agent: { state: 'busy' } };
+    window.replies = { permission: { id: 1, tool: 'Bash', input: 'ls -la' } };
+    const bytes = new TextEncoder();
+    window.fetch = async (path, { headers }) => {
+        if (headers['X-Pitstop-Key'] === window.refused) return new Response('{}', { status: 401 });
+        const what = path.split('/').pop();
+        const stream = { start(to) {
+            window.tell = (kind, data) => to.enqueue(bytes.encode('event: ' + kind + '\\ndata: ' + JSON.stringify(data) + '\\n\\n'));
+            window.tell('status', window.machine);
+        } };
+        if (what === 'events') return new Response(new ReadableStream(stream));
+        const list = { right: 'decide', sessions: [{ id: 'one', project: '/p/one', status: window.machine }] };
+        const said = JSON.stringify(what === 'sessions' ? list : what === 'status' ? window.machine : replies[what] ?? {});
+        await new Promise(sent => setTimeout(sent, window.late));
+        return new Response(said);
+    };";
+
+/// A browser that shows the one session of that machine.
+fn staged() -> (Supervisor, Browser) {
+    let pitstop = with_page(Launch::quiet_demo());
+    let browser = opened(&pitstop, PHONE);
+    pair(&browser);
+    let machine = json!({"source": MACHINE});
+    browser.tools("Page.addScriptToEvaluateOnNewDocument", &machine);
+    browser.run("history.replaceState(null, '', '#/one'); location.reload()");
+    browser.wait_for("Context");
+    (pitstop, browser)
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn the_same_number_of_another_supervisor_is_another_permission() {
+    let (_pitstop, browser) = staged();
+    for (since, input) in [("10", "ls -la"), ("11", "rm -rf build")] {
+        browser.run(&format!(
+            "replies.permission.input = '{input}';
+             machine.needs = [{{ kind: 'permission', id: 1, since: '2026-11-30T{since}:00:00Z', tool: 'Bash', answerable: true }}];
+             tell('status', machine)"
+        ));
+        browser.wait_for(input);
+    }
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn a_change_while_an_answer_is_on_its_way_is_shown() {
+    let (_pitstop, browser) = staged();
+    browser.run(
+        "late = 500; tell('turn', {});
+         setTimeout(() => { machine.reboot.phase = 'review'; tell('turn', {}) }, 200)",
+    );
+    browser.wait_for("Review");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn a_clock_that_is_set_back_delays_nothing() {
+    let (_pitstop, browser) = staged();
+    browser.run("machine.objective = 'first'; tell('turn', {})");
+    browser.wait_for("first");
+    browser.run(
+        "const now = Date.now; Date.now = () => now() - 3_600_000;
+         machine.reboot.phase = 'review'; tell('turn', {})",
+    );
+    browser.wait_for("Review");
+}
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn a_tab_with_an_older_key_leaves_the_newer_one() {
+    let (_pitstop, browser) = staged();
+    browser
+        .run("localStorage.setItem('pitstop-key', 'second'); refused = 'first'; tell('turn', {})");
+    browser.wait_for("paired again in another tab");
+    let key = browser.run("return localStorage.getItem('pitstop-key')");
+    assert_eq!(key, "second");
+}
