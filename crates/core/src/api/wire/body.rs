@@ -30,6 +30,8 @@ pub struct SayBody {
 pub struct ApproveBody {
     /// The handoff as it is to be sent, without its first line, which is the marker's; `None` for the one that waits.
     pub handoff: Option<String>,
+    /// The text that `handoff` was made of, if that is not the one of the revision: the draft may have gone on under the edit.
+    pub base: Option<String>,
     /// The revision of the handoff that the caller has read: if it has changed since, nothing is approved.
     pub revision: Option<String>,
 }

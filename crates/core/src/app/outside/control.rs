@@ -117,7 +117,11 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
                 return Err(Refusal::Approved(attempt.step()));
             }
             if let Some(text) = approved_text(model, &body)? {
-                let base = model.draft.handoff.editable().to_owned();
+                // What the sources have made of the message since the edit began is no change of the person's.
+                let base = match &body.base {
+                    Some(base) => clean::text(base).to_string(),
+                    None => model.draft.handoff.editable().to_owned(),
+                };
                 model.draft.take_text(&base, &text).carry_out(model);
             }
             reboot::act(model, RebootAction::Approve(Approval::Person))?;

@@ -344,7 +344,7 @@ fn what_was_read_is_approved_once() {
     let revision = report::revision(&bench.model.draft.handoff.current().text);
     let body = ApproveBody {
         revision: Some(revision),
-        handoff: None,
+        ..ApproveBody::default()
     };
     bench.control(Control::ApproveAs(body.clone()));
     assert_eq!(bench.step(), Some(Step::Waiting));

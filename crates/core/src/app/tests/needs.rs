@@ -335,6 +335,7 @@ fn a_handoff_is_approved_from_afar_as_it_was_read_or_with_an_edit() {
         let body = ApproveBody {
             handoff: handoff.map(str::to_owned),
             revision,
+            ..ApproveBody::default()
         };
         let order = Box::new(Control::ApproveAs(body));
         answers(&bench.control(Control::From("Pixel".to_owned(), order)))
@@ -388,4 +389,28 @@ fn a_question_of_the_agents_is_named_as_one() {
         let said: Vec<_> = needs.iter().map(|one| (&*one.what, &*one.why)).collect();
         assert_eq!(said, [(what, why)], "{tool}");
     }
+}
+
+#[test]
+fn an_edit_from_afar_is_compared_with_the_text_that_was_edited() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.turn_ended(OLD);
+    bench.review();
+    let base = bench.model.draft.handoff.editable().to_owned();
+    let text = format!("{base}\nmine");
+    // The draft goes on while the person types.
+    let notes = Some("- [ ] next\n- [ ] more\n".to_owned());
+    bench.send(Event::Read(ReadEvent::Scratchpad(notes)));
+    assert_ne!(bench.model.draft.handoff.editable(), base);
+    let body = ApproveBody {
+        handoff: Some(text.clone()),
+        base: Some(base.clone()),
+        revision: Some(report::handoff(&bench.model).revision),
+    };
+    let order = Box::new(Control::ApproveAs(body));
+    bench.control(Control::From("Pixel".to_owned(), order));
+    let mut edits = pitstop_handoff::edits::Edits::default();
+    edits.take_in(&base, &text);
+    assert_eq!(bench.model.draft.handoff.edits, edits);
 }
