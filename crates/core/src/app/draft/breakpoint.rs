@@ -43,6 +43,7 @@ use crate::app::{
         CarryOut, Model,
         draft::HandoffDraft,
         moments::{Moments, SeenBy, Unreported, Waiting},
+        progress::only_looks,
     },
 };
 
@@ -296,7 +297,9 @@ impl HandoffDraft {
         if let Some(todo) = &call.todo {
             self.todo.hooked(todo);
         }
-        let reads = writes_notes(call).then(|| self.notes.agent_wrote());
+        // An edit that was refused wrote nothing: often because a person has just changed the file.
+        let wrote = writes_notes(call) && (call.command.is_some() || !output.failed);
+        let reads = wrote.then(|| self.notes.agent_wrote());
         let follows = Consequences::from(reads);
         self.moments.tool_finished(call);
         let Some(command) = &call.command else {
@@ -496,13 +499,13 @@ fn edits(call: &ToolCall) -> bool {
 /// Reports whether a call writes the scratchpad; for a shell command only its text shows it.
 pub fn writes_notes(call: &ToolCall) -> bool {
     const NOTES: &str = ".pitstop/scratchpad.md";
-    let names = |text: &Option<String>| text.as_deref().is_some_and(|text| text.contains(NOTES));
+    let writes = |command: &str| command.contains(NOTES) && !only_looks(command);
     let by_tool = EDITORS.contains(&call.name.as_str())
         && call
             .file
             .as_deref()
             .is_some_and(|file| file.ends_with(NOTES));
-    by_tool || names(&call.command)
+    by_tool || call.command.as_deref().is_some_and(writes)
 }
 
 /// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.

@@ -281,6 +281,11 @@ impl NotesPanel {
             unsaved_over: self.unsaved.is_some().then(|| self.disk.clone()),
         };
         self.versions.add(version.clone());
+        if !goes_on {
+            // Who looks at an earlier version goes on looking at that one.
+            let oldest = self.versions.iter().len().saturating_sub(1);
+            self.looking = self.looking.map(|at| (at + 1).min(oldest));
+        }
         Effect::KeepVersion(version)
     }
 

@@ -79,8 +79,10 @@ impl Progress {
 }
 
 /// Reports whether a shell command only reads and changes nothing, as far as its words show.
-fn only_looks(command: &str) -> bool {
-    let written = command.replace("2>&1", "").replace("/dev/null", "");
+pub(in crate::app) fn only_looks(command: &str) -> bool {
+    let quiet = ["2>&1", "2>/dev/null", "/dev/null"];
+    let without = |text: String, one: &str| text.replace(one, "");
+    let written = quiet.into_iter().fold(command.to_owned(), without);
     let writes =
         |word: &str| word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&') != ">";
     let redirects = written.match_indices('>').any(|(at, _)| {
@@ -125,6 +127,8 @@ mod tests {
             "ls -la",
             "cat a.rs | head -20",
             "cd src && grep -rn foo . 2>/dev/null",
+            "cat a 2>/dev/null | head -5",
+            "cat a 2>/dev/null; git status",
             "git log --oneline -5; git status",
             "find . -name '*.rs' | wc -l",
             "RUST_LOG=1 cat x 2>&1",

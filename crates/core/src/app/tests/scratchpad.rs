@@ -471,3 +471,74 @@ fn no_control_character_of_any_author_goes_on_into_the_file() {
         );
     }
 }
+
+#[test]
+fn an_undo_after_a_merge_gives_back_the_text_before_it_and_never_an_empty_one() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('X'));
+    on_disk(&mut bench, "- [ ] next\nfrom the agent");
+    let text = |bench: &Bench| {
+        let editor = bench.model.draft.notes.editor();
+        editor.expect("an editor").text()
+    };
+    let merged = text(&bench);
+    assert!(merged.contains("from the agent"));
+    bench.key(KeyCode::Char('z'), KeyModifiers::CONTROL);
+    assert_eq!(text(&bench), "X\n- [ ] next");
+    bench.key(KeyCode::Char('y'), KeyModifiers::CONTROL);
+    assert_eq!(text(&bench), merged);
+}
+
+#[test]
+fn a_text_with_a_very_long_line_is_replaced_whole() {
+    let mut editor = Editor::new(&"x".repeat(70_000));
+    editor.replace("short");
+    assert_eq!(editor.text(), "short");
+}
+
+#[test]
+fn a_call_that_wrote_nothing_makes_no_edit_of_a_persons_the_agents() {
+    let refused = ToolCall {
+        name: "Edit".to_owned(),
+        file: Some("/p/.pitstop/scratchpad.md".to_owned()),
+        ..ToolCall::default()
+    };
+    let looks = ToolCall {
+        name: "Bash".to_owned(),
+        command: Some("cat .pitstop/scratchpad.md 2>/dev/null | head -20".to_owned()),
+        ..ToolCall::default()
+    };
+    for (call, failed) in [(refused, true), (looks, false)] {
+        let mut bench = Bench::new();
+        on_disk(&mut bench, "- [ ] by hand\n");
+        let output = ToolOutput {
+            failed,
+            ..ToolOutput::default()
+        };
+        bench.tool_ran(call, output);
+        on_disk(&mut bench, "- [ ] by hand\n");
+        signal(&mut bench, "- [ ] other");
+        let notes = notes(&bench);
+        assert!(notes.contains("- [ ] by hand\n"), "{failed}: {notes}");
+    }
+}
+
+#[test]
+fn a_version_that_is_looked_at_stays_when_the_agent_writes_another() {
+    let mut bench = Bench::new();
+    signal(&mut bench, "- [ ] one");
+    signal(&mut bench, "- [ ] two");
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('v'));
+    let shown = |bench: &Bench| {
+        let looked_at = bench.model.draft.notes.looked_at();
+        looked_at.map(|one| one.text.clone())
+    };
+    let before = shown(&bench);
+    signal(&mut bench, "- [ ] three");
+    assert_eq!(shown(&bench), before);
+    bench.press(KeyCode::Enter);
+    assert_eq!(Some(notes(&bench)), before.as_deref());
+}
