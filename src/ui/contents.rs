@@ -69,6 +69,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         frame::row(text::fit(&said, cells), theme.dim)
     }));
     let window = text::window(lines.into_iter().enumerate(), scroll, inner.height);
+    window.record(&model.view.bounds);
     frame::rows(buf, inner, &window.rows);
     let scrolls = window.scrolls().then_some("↑↓ scroll");
     let hints: Vec<&str> = ["c chart", "Esc close"]

@@ -70,6 +70,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         frame::rows(buf, area, &rows);
     }
     let (above, below) = (first > 0, end < page.len());
+    let furthest = (!below).then(|| i32::try_from(first).unwrap_or(i32::MAX));
+    model.view.bounds.found(0, furthest);
     let mark = text::mark(above, below, end, page.len());
     let esc = if search.query.is_empty() {
         "Esc close"

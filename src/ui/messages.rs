@@ -28,6 +28,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         rows.into_iter().map(move |row| (at, row))
     });
     let window = text::window(rows, scroll, inner.height);
+    window.record(&model.view.bounds);
     frame::rows(buf, inner, &window.rows);
     let mark = text::count(log.len(), "message");
     let scrolls = window.scrolls().then_some("↑↓ PgUp/PgDn scroll");

@@ -67,8 +67,17 @@ pub(super) fn lay_out(
             rows.push((shown, mark_matches(heading, &pattern, theme)));
         }
     }
-    let first = anchored.unwrap_or(rows.len()).saturating_add_signed(offset);
-    let mut first = first.min(rows.len().saturating_sub(height));
+    let (anchor, last) = (
+        anchored.unwrap_or(rows.len()),
+        rows.len().saturating_sub(height),
+    );
+    let from_anchor = |row: usize| {
+        let count = |rows: usize| i32::try_from(rows).unwrap_or(i32::MAX);
+        count(row) - count(anchor)
+    };
+    let furthest = below.is_none().then(|| from_anchor(last));
+    reading.bounds.found(from_anchor(0), furthest);
+    let mut first = anchor.saturating_add_signed(offset).min(last);
     // A document whose end is in sight does not begin with the gap above its first section.
     let is_blank = |(_, row): &(usize, Line<'_>)| row.width() == 0;
     if reading.offset == 0 && first > 0 && rows.get(first).is_some_and(is_blank) {
@@ -168,4 +177,35 @@ pub(super) fn mark_matches(row: Line<'static>, pattern: &str, theme: &Theme) -> 
         spans.push(Span::styled(rest.to_owned(), span.style));
     }
     Line::from(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyEvent};
+
+    use super::*;
+
+    #[test]
+    fn an_end_of_the_text_is_left_by_the_first_key() {
+        let lines: Vec<String> = (0..40).map(|line| format!("line {line}")).collect();
+        let text = lines.join("\n");
+        let first = |reading: &Reading| {
+            let area = Rect::new(0, 0, 20, 10);
+            let (rows, _) = lay_out(&text, reading, area, Marks::Kept, &Theme::default());
+            rows[0].to_string()
+        };
+        let mut reading = Reading::default();
+        reading.key(KeyEvent::from(KeyCode::Char('G')), &text);
+        assert_eq!(first(&reading), "line 30");
+        reading.scroll(-1);
+        assert_eq!(first(&reading), "line 29");
+        for (rows, wanted) in [(15, "line 29"), (-15, "line 1")] {
+            for _ in 0..9 {
+                reading.scroll(rows);
+                first(&reading);
+            }
+            reading.scroll(-i32::signum(rows));
+            assert_eq!(first(&reading), wanted);
+        }
+    }
 }

@@ -213,6 +213,7 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     let count = rows.len();
     let rows = rows.into_iter().enumerate();
     let window = text::window(rows, model.view.history.scroll, inner.height);
+    window.record(&model.view.history.bounds);
     frame::rows(buf, inner, &window.rows);
     let mut hints = vec!["Esc close".to_owned()];
     if window.scrolls() {

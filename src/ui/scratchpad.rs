@@ -58,6 +58,7 @@ pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
         let shown = without_title(notes.text());
         let rows = markdown::rows(shown, inner.width, Marks::Rendered, theme);
         let window = text::window(rows, notes.first_line(), inner.height);
+        window.record(notes.bounds());
         frame::rows(buf, inner, &window.rows);
         frame::window_mark(&window, shown)
     };
@@ -105,6 +106,7 @@ fn draw_version(
     let body = markdown::rows(shown, inner.width, Marks::Rendered, theme);
     let height = inner.height.saturating_sub(1);
     let window = text::window(body, model.draft.notes.first_line(), height);
+    window.record(model.draft.notes.bounds());
     rows.extend(window.rows.iter().cloned());
     frame::rows(buf, inner, &rows);
     let hints = ["←→ other", "Enter restore", "Esc back"];

@@ -10,6 +10,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use pitstop_base::{clean, format};
+use pitstop_core::app::reading::Bounds;
 use pitstop_transcript::Tokens;
 
 pub(super) use pitstop_base::format::{
@@ -212,6 +213,8 @@ pub(super) fn wrapped(text: impl Into<String>, style: Style, cells: usize) -> Ve
 pub(super) struct Window {
     /// The rows of the part.
     pub rows: Vec<Line<'static>>,
+    /// The number of rows above it.
+    first: usize,
     /// True if there is more above.
     pub above: bool,
     /// True if there is more below.
@@ -224,6 +227,12 @@ impl Window {
     /// Returns its place among so many lines, as [`mark`] does.
     pub fn mark(&self, lines: usize) -> String {
         mark(self.above, self.below, self.last_line, lines)
+    }
+
+    /// Records how far the text can be scrolled, as far as that is seen.
+    pub fn record(&self, bounds: &Bounds) {
+        let first = i32::try_from(self.first).unwrap_or(i32::MAX);
+        bounds.found(0, (!self.below).then_some(first));
     }
 
     /// Reports whether there is more than is seen.
@@ -264,6 +273,7 @@ pub(super) fn window(
         }
     }
     Window {
+        first: seen - kept.len(),
         above: seen > kept.len(),
         below: rows.next().is_some(),
         last_line: kept.back().map_or(0, |(line, _)| line + 1),

@@ -2427,3 +2427,16 @@ fn what_fills_the_window_is_shown_with_its_parts_and_with_what_takes_it_out() {
     press(&mut model, KeyCode::Char('c'));
     assert!(shot(&model).contains("Context over the turns"));
 }
+
+#[test]
+fn a_list_that_was_scrolled_to_its_end_goes_back_by_the_first_key() {
+    let mut model = working((100, 12));
+    for number in 0..40 {
+        model.error(format!("message {number}"));
+    }
+    act(&mut model, Action::Messages);
+    press(&mut model, KeyCode::Char('G'));
+    let end = shot(&model);
+    press(&mut model, KeyCode::Char('k'));
+    assert_ne!(shot(&model), end);
+}

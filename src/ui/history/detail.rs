@@ -91,6 +91,7 @@ pub(in crate::ui) fn draw(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
             .chain(fact_rows(&record, at_end, cells, theme));
         (text::window(rows, scroll, inner.height), lines)
     };
+    window.record(&model.view.history.bounds);
     let wanted = model.view.history.query.to_lowercase();
     let rows = window.rows.iter().cloned();
     let rows = rows.map(|row| reading::mark_matches(row, &wanted, theme));

@@ -6,6 +6,8 @@ use crate::lineage::{
 };
 use pitstop_transcript::SessionId;
 
+use super::reading::Bounds;
+
 /// The history panel.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryPanel {
@@ -15,6 +17,8 @@ pub struct HistoryPanel {
     pub detail: bool,
     /// The number of rows that the details are scrolled by.
     pub scroll: u16,
+    /// The ends of what `scroll` can be.
+    pub bounds: Bounds,
     /// Earlier runs of the project, newest first.
     pub earlier: Vec<EarlierRun>,
     /// The stored data of the iteration whose details were last opened.

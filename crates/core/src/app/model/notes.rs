@@ -24,6 +24,7 @@ use crate::app::{
 
 use super::{
     panels::{Edited, Editor},
+    reading::Bounds,
     view::{rows_of, scroll_by},
 };
 
@@ -67,6 +68,8 @@ pub struct NotesPanel {
     agent_base: String,
     /// The first line shown.
     scroll: u16,
+    /// The ends of what `scroll` can be.
+    bounds: Bounds,
     /// True if the next change that is read is the agent's.
     agent_wrote: bool,
     /// The last change of the file whose author no hook has reported: it counts as a person's.
@@ -127,6 +130,11 @@ impl NotesPanel {
     /// Returns the first line shown.
     pub const fn first_line(&self) -> u16 {
         self.scroll
+    }
+
+    /// Returns the ends of what the text can be scrolled by.
+    pub const fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Returns the version that a person looks at.
@@ -512,7 +520,7 @@ impl NotesPanel {
 
     /// Scrolls the notes by so many rows.
     pub(in crate::app) fn scroll(&mut self, rows: i32) {
-        scroll_by(&mut self.scroll, rows);
+        scroll_by(&mut self.scroll, &self.bounds, rows);
     }
 }
 

@@ -1,6 +1,30 @@
 //! The position of a reader in a long document.
 
-use std::collections::BTreeSet;
+use std::{cell::Cell, collections::BTreeSet};
+
+/// The rows by which a text can be scrolled until an end of it is reached. A view finds them when it draws the text, and does not change
+/// the model: that is why they are in a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds(Cell<(i32, i32)>);
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self(Cell::new((i32::MIN, i32::MAX)))
+    }
+}
+
+impl Bounds {
+    /// Takes in the fewest rows, and the most if the end of the text was seen.
+    pub fn found(&self, least: i32, most: Option<i32>) {
+        self.0.set((least, most.unwrap_or(i32::MAX).max(least)));
+    }
+
+    /// Returns the number of rows that is nearest to this one and not beyond an end.
+    pub(in crate::app) fn nearest(&self, rows: i32) -> i32 {
+        let (least, most) = self.0.get();
+        rows.clamp(least, most)
+    }
+}
 
 /// The position of a reader in a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -9,6 +33,8 @@ pub struct Reading {
     pub anchor: usize,
     /// The number of rows that the view is further down or, if negative, further up.
     pub offset: i32,
+    /// The ends of what `offset` can be.
+    pub bounds: Bounds,
     /// The section that a key folds.
     pub section: Option<usize>,
     /// True if only the first section is open at first, however short the others are.

@@ -17,7 +17,11 @@ use pitstop_transcript::Tokens;
 mod replay;
 
 use super::{
-    copy::CopyReader, external::External, history::HistoryPanel, reading::Reading, tour::Tour,
+    copy::CopyReader,
+    external::External,
+    history::HistoryPanel,
+    reading::{Bounds, Reading},
+    tour::Tour,
 };
 
 /// The number of messages that are kept: a day of work.
@@ -208,6 +212,8 @@ pub struct View {
     pub zoomed: bool,
     /// The overlay that lies over everything, if one is open.
     pub overlay: Option<Overlay>,
+    /// The ends of what the overlay can be scrolled by.
+    pub bounds: Bounds,
     /// True if the prefix was just pressed.
     pub prefixed: bool,
     /// True if the keys that can follow the prefix are shown: none has come for a moment.
@@ -261,9 +267,9 @@ pub enum MouseGrip {
     Done,
 }
 
-/// Moves a text by so many rows; the views clamp it to their text.
-pub(in crate::app) fn scroll_by(scroll: &mut u16, rows: i32) {
-    let to = i32::from(*scroll).saturating_add(rows);
+/// Moves a text by so many rows, from what is shown of it: the views clamp it to their text.
+pub(in crate::app) fn scroll_by(scroll: &mut u16, bounds: &Bounds, rows: i32) {
+    let to = bounds.nearest((*scroll).into()).saturating_add(rows);
     *scroll = u16::try_from(to.clamp(0, u16::MAX.into())).unwrap_or(0);
 }
 

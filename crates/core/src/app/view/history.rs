@@ -16,6 +16,7 @@ pub use crate::app::model::history::{Difference, EarlierRun, HistoryPanel, Past}
 use crate::app::{
     consequences::{Consequences, KeyOutcome, Request},
     effect::Effect,
+    model::view::scroll_by,
 };
 
 /// The number of rows that a page is scrolled by in the details.
@@ -148,9 +149,11 @@ impl HistoryPanel {
             KeyCode::Down | KeyCode::Char('j') => self.selected = (before + 1).min(last),
             KeyCode::Up | KeyCode::Char('k') => self.selected = before.saturating_sub(1),
             KeyCode::PageDown | KeyCode::Char(' ') if self.is_large() => {
-                self.scroll = self.scroll.saturating_add(PAGE);
+                scroll_by(&mut self.scroll, &self.bounds, PAGE.into());
             }
-            KeyCode::PageUp if self.is_large() => self.scroll = self.scroll.saturating_sub(PAGE),
+            KeyCode::PageUp if self.is_large() => {
+                scroll_by(&mut self.scroll, &self.bounds, -i32::from(PAGE));
+            }
             KeyCode::Home | KeyCode::Char('g') if self.is_large() => self.scroll = 0,
             KeyCode::End | KeyCode::Char('G') if self.is_large() => self.scroll = u16::MAX,
             KeyCode::PageDown => self.selected = before.saturating_add(usize::from(PAGE)).min(last),

@@ -79,7 +79,7 @@ impl View {
                 Overlay::Help { scroll }
                 | Overlay::Messages { scroll }
                 | Overlay::Contents { scroll },
-            ) => scroll_by(scroll, lines),
+            ) => scroll_by(scroll, &self.bounds, lines),
             Some(Overlay::Replay { .. }) => self.scroll_replay(lines),
             _ => self.reading.scroll(lines),
         }

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use pitstop_handoff::scratchpad::lines::{Fences, LineKind, heading};
 
-pub use crate::app::model::reading::Reading;
+pub use crate::app::model::reading::{Bounds, Reading};
 
 /// The largest number of lines of a section that is open at first, where not only the first one is.
 const SHORT: usize = 8;
@@ -147,8 +147,8 @@ impl Reading {
     }
 
     /// Moves by rows.
-    pub const fn scroll(&mut self, rows: i32) {
-        self.offset = self.offset.saturating_add(rows);
+    pub fn scroll(&mut self, rows: i32) {
+        self.offset = self.bounds.nearest(self.offset).saturating_add(rows);
     }
 
     /// Takes a key that reads.
@@ -220,9 +220,10 @@ impl Reading {
         self.offset = -ABOVE;
     }
 
-    const fn go(&mut self, line: usize) {
+    fn go(&mut self, line: usize) {
         self.anchor = line;
         self.offset = 0;
+        self.bounds = Bounds::default();
     }
 
     fn type_key(&mut self, key: KeyEvent, text: &str) {
