@@ -176,14 +176,12 @@ fn is_client_tag(text: &str) -> bool {
 /// behind its name.
 fn typed_request(text: &str) -> Option<String> {
     let part = |tag: &str| text_in_tag(text, tag).unwrap_or_default().trim();
-    let (name, words) = (part("command-name"), part("command-args"));
-    // The name of a skill that the agent itself has called has no slash.
-    let is_given = begins_turn(text) && name.starts_with('/');
-    let is_asked = text.starts_with("<command-") && (is_given || is_request(name, words));
-    is_asked.then(|| format!("{name} {words}").trim().to_owned())
+    let is_asked = || begins_turn(text) || is_request(part("command-name"), part("command-args"));
+    typed_command(text).filter(|_| is_asked())
 }
 
-/// Returns a command as it was typed, by the client's record of it, whoever carries it out.
+/// Returns a command as it was typed, by the client's record of it, whoever carries it out. The name of a skill that the agent itself
+/// has called has no slash.
 pub(super) fn typed_command(text: &str) -> Option<String> {
     let part = |tag: &str| text_in_tag(text, tag).unwrap_or_default().trim();
     let (name, words) = (part("command-name"), part("command-args"));
