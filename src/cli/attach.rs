@@ -70,7 +70,7 @@ const EDITOR_LIMIT: Duration = Duration::from_secs(1);
 /// and so does closing the terminal. Exit codes: 0 detached · the session's own when it ends · 3 no supervisor runs here.
 #[derive(Args, Clone, Debug, Default)]
 pub struct AttachArgs {
-    /// The project of the session, as a path or a part of one; this directory's without it
+    /// The project of the session, as a path or a part of one (of a renamed project: its old path); without it this directory's
     pub name: Option<String>,
     /// Only watch: type nothing and leave the size alone; q leaves
     #[arg(long)]

@@ -49,7 +49,7 @@ pub struct HostArgs {
     /// Start a fresh session without asking what to do with earlier work
     #[arg(long)]
     pub new: bool,
-    /// Read this configuration instead of the user's
+    /// Read this file instead of your own configuration
     #[arg(long, value_name = "FILE", global = true, display_order = LAST)]
     pub config: Option<PathBuf>,
     /// Set one configuration value, such as `--set guard.warn=60`
