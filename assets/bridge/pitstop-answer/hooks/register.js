@@ -49,9 +49,8 @@ const shortened = (result, most) => {
   if (text.length <= most) return result;
   const half = Math.floor(most / 2);
   const left = `[${text.length - 2 * half} characters were left out by a reboot: call the tool again if you need them.]`;
-  // Half of a surrogate pair is no text: a request that holds one is refused, and so is each after it.
-  const [head, tail] = [text.slice(0, half).replace(/[\ud800-\udbff]$/, ""), text.slice(-half).replace(/^[\udc00-\udfff]/, "")];
-  return { ...result, text: `${head}\n${left}\n${tail}`, result: undefined };
+  // A request with half a surrogate pair is refused.
+  return { ...result, text: `${text.slice(0, half)}\n${left}\n${text.slice(-half)}`.toWellFormed(), result: undefined };
 };
 
 // What has not been answered yet: in the middle of a turn the last step, and a prompt. The step is put together anew, as one message
