@@ -80,7 +80,7 @@ const OUTPUT_CAP: usize = 2 * 1024;
 /// The length in bytes of the longest line that is remembered; a longer one is cut in its middle.
 const LINE_CAP: usize = 1_000;
 
-/// The most of a prompt that a step shows, and of a call that a later step has, too, in bytes: enough to know it by.
+/// The most of a prompt that a step shows, and of a command that a later step has, too, in bytes: enough to know it by.
 const ASKED_CAP: usize = 40;
 const AGAIN_CAP: usize = 32;
 
@@ -300,8 +300,8 @@ impl Step {
 
     /// Returns the step as lines of the handoff, with [`SAID_BELOW`] in place of lines in `said`; its own lines are added there.
     pub fn show(&self, detail: &Detail, said: &mut HashSet<String>) -> String {
-        // A later step has it whole.
-        let is_new = self.outcome == Outcome::Said || said.insert(self.head.clone());
+        // A later step has the command whole. A path is none without its middle.
+        let is_new = !self.is_command() || said.insert(self.head.clone());
         let cap = if is_new {
             detail.input
         } else {

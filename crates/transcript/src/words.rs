@@ -64,12 +64,19 @@ pub fn is_among(list: &str, word: &str) -> bool {
     list.split('|').any(|one| one == word)
 }
 
+/// The characters that join those around them: where one of these is cut off, the client does not keep the joiner.
+const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+
 /// Returns the start and the end of a text, half of `most` bytes each; none for a text that is not longer than `most`.
 pub fn split_ends(text: &str, most: usize) -> Option<(&str, &str)> {
     (text.len() > most).then(|| {
         let head = text.floor_char_boundary(most / 2);
         let tail = text.ceil_char_boundary(text.len() - most / 2);
-        (&text[..head], &text[tail..])
+        let (head, tail) = (&text[..head], &text[tail..]);
+        (
+            head.trim_end_matches(JOINERS),
+            tail.trim_start_matches(JOINERS),
+        )
     })
 }
 
@@ -125,7 +132,8 @@ pub fn clipped(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
-    format!("{} …", text[..text.floor_char_boundary(limit)].trim_end())
+    let start = text[..text.floor_char_boundary(limit)].trim_end();
+    format!("{} …", start.trim_end_matches(JOINERS))
 }
 
 /// Returns the start of a text on one line, as [`on_one_line`] and [`clipped`] make it, and stops to read once that is full.
@@ -248,6 +256,14 @@ mod tests {
         assert_eq!(clipped("  aé  ", 3), "aé");
         assert_eq!(clipped("aéb", 2), "a …");
         assert_eq!(on_one_line(" a \n\tb  c"), "a b c");
+        let family = "ab 👩\u{200d}👧";
+        for limit in 3..family.len() {
+            let clip = clipped(family, limit);
+            assert!(!clip.contains('\u{200d}'), "{limit}: {clip:?}");
+            let (head, tail) = split_ends(family, limit).unwrap();
+            let loose = head.ends_with('\u{200d}') || tail.starts_with('\u{200d}');
+            assert!(!loose, "{limit}: {head:?} {tail:?}");
+        }
     }
 
     #[test]
