@@ -185,7 +185,11 @@ fn file_places() -> Vec<(String, &'static str)> {
 }
 
 /// The variables that a person sets.
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 6] = [
+    (
+        "PITSTOP_ENV",
+        "the environment of checkpoints, in place of [store] environment",
+    ),
     ("XDG_CONFIG_HOME", "the directory in place of ~/.config"),
     ("XDG_STATE_HOME", "the directory in place of ~/.local/state"),
     ("VISUAL, EDITOR", "the editor for notes and handoffs"),
