@@ -49,7 +49,7 @@ const shortened = (result, most) => {
   if (text.length <= most) return result;
   const half = Math.floor(most / 2);
   const left = `[${text.length - 2 * half} characters were left out by a reboot: call the tool again if you need them.]`;
-  // A request with half a surrogate pair is refused.
+  // Half a pair is refused.
   return { ...result, text: `${text.slice(0, half)}\n${left}\n${text.slice(-half)}`.toWellFormed(), result: undefined };
 };
 
