@@ -43,7 +43,7 @@ use pitstop_server::{
     attach::{
         ClientMessage, Hello, PROTOCOL, ServerMessage, TAKE_QUERY, WATCH_QUERY, line, send_hello,
     },
-    client::{ApiClient, ClientError, OBSERVE_VARIABLE},
+    client::{ClientError, OBSERVE_VARIABLE},
 };
 
 use super::{
@@ -93,7 +93,12 @@ pub fn run(args: &AttachArgs) -> Outcome {
         ));
     }
     let door = match &args.name {
-        Some(name) => door_of(&ls::find_project(name)?),
+        Some(name) => {
+            let project = ls::find_project(name)?;
+            // What follows is done there, unless the directory is gone by now: the session goes on.
+            let _ = out::enter(&project);
+            out::client_of(secrets_file_of(&project, "control"))
+        }
         None => out::here(),
     };
     let mut stream = None;
@@ -128,17 +133,6 @@ pub fn run(args: &AttachArgs) -> Outcome {
         (Err(ClientError::NoSupervisor { .. }), _) => Err(out::none_runs()),
         (Err(error), _) => Err(error.into()),
     }
-}
-
-/// Enters a project and returns the way to its supervisor, also where the directory is gone by now: the session goes on.
-fn door_of(project: &Path) -> Result<ApiClient, ClientError> {
-    // What follows is done there, if it is still there.
-    let _ = out::enter(project);
-    let file = secrets_file_of(project, "control").map_err(|source| ClientError::Io {
-        act: "find out which directory this is",
-        source,
-    })?;
-    ApiClient::from_file(&file)
 }
 
 /// The supervisor has ended before it took the terminal.

@@ -260,11 +260,13 @@ pub fn try_ask(
 
 /// Returns the way to the supervisor of the current project.
 pub fn here() -> Result<ApiClient, ClientError> {
-    let file = secrets_file_here("control").map_err(|source| ClientError::Io {
-        act: "find out which directory this is",
-        source,
-    })?;
-    ApiClient::from_file(&file)
+    client_of(secrets_file_here("control"))
+}
+
+/// Returns the way to the supervisor with this secrets file.
+pub fn client_of(file: io::Result<PathBuf>) -> Result<ApiClient, ClientError> {
+    let act = "find out which directory this is";
+    ApiClient::from_file(&file.map_err(|source| ClientError::Io { act, source })?)
 }
 
 /// Asks as [`ask`] does, but returns `None` if no supervisor runs here, which is not an error.
