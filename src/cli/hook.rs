@@ -89,7 +89,7 @@ fn post_event(args: &[OsString], began: Instant) -> Option<()> {
     }
 }
 
-/// Reports whether a payload may be of a subagent. It is read as JSON only where the word stands in it, which may be a tool's own
+/// Reports whether a payload may be of a subagent. It is read as JSON only where it holds the word, which may be a tool's own
 /// parameter; what is cut short counts as one.
 fn is_of_subagent(body: &[u8]) -> bool {
     #[derive(serde::Deserialize)]

@@ -135,7 +135,7 @@ impl Calls {
         call
     }
 
-    /// Keeps a call open, unless its caller has gone or was told that no answer came in time: it may have been repeated since.
+    /// Keeps a call open, unless its caller has gone or has waited for too long: it may have been repeated since.
     fn keep_awaited(&mut self, reply: oneshot::Sender<Reply>) -> Option<CallId> {
         (!reply.is_closed()).then(|| self.keep(reply))
     }

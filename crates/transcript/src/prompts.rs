@@ -180,7 +180,7 @@ fn typed_request(text: &str) -> Option<String> {
     typed_command(text).filter(|_| is_asked())
 }
 
-/// Returns a command as it was typed, by the client's record of it, whoever carries it out. The name of a skill that the agent itself
+/// Returns a command as it was typed, by the client's record of it, also where the client carries it out. The name of a skill that the agent itself
 /// has called has no slash.
 pub(super) fn typed_command(text: &str) -> Option<String> {
     let part = |tag: &str| text_in_tag(text, tag).unwrap_or_default().trim();
