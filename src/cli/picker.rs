@@ -138,7 +138,12 @@ impl<T: Clone + PartialEq> Picker<T> {
     /// A click chooses a row, and one on the chosen row takes it.
     fn click(&mut self, row: u16) -> Option<Picked<T>> {
         let above = FIRST_ROW + u16::from(self.view.filter.is_some());
-        let at = self.view.first + usize::from(row.checked_sub(above)?);
+        let below = usize::from(row.checked_sub(above)?);
+        // Below the list are the details of the chosen row.
+        if self.view.room.is_some_and(|room| below >= room) {
+            return None;
+        }
+        let at = self.view.first + below;
         if at == self.view.chosen {
             return self.chosen().map(Picked::Row);
         }
@@ -173,7 +178,8 @@ impl<T: Clone + PartialEq> Picker<T> {
     }
 
     fn type_key(&mut self, key: &KeyEvent) {
-        let mut text = self.view.filter.take().unwrap_or_default();
+        // It stays in force until the new one is: by it the chosen row is known.
+        let mut text = self.view.filter.clone().unwrap_or_default();
         match key.code {
             KeyCode::Esc => return self.filter(None),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
@@ -400,5 +406,40 @@ mod tests {
         assert_eq!(picker.chosen(), Some(7));
         picker.set(Vec::new());
         assert_eq!(picker.chosen(), None);
+    }
+
+    #[test]
+    fn a_row_is_chosen_among_those_that_the_filter_shows_while_it_is_typed() {
+        let row = |text: &str| PickerRow {
+            fields: vec![text.to_owned()],
+            ..PickerRow::default()
+        };
+        for (bytes, picked) in [
+            (&b"/beta\x1b[B\r\r"[..], 3),
+            // A click on the second row that is shown, and one more letter.
+            (b"/bet\x1b[<0;5;4Ma\r\r", 3),
+            (b"/beta\x1b[B\x1b[A\r\r", 2),
+        ] {
+            let rows = vec![
+                (row("alpha"), 1),
+                (row("beta one"), 2),
+                (row("beta two"), 3),
+            ];
+            let mut picker = Picker::new("pitstop".to_owned(), rows);
+            let said = String::from_utf8_lossy(bytes).into_owned();
+            assert_eq!(
+                pressed(&mut picker, bytes),
+                Some(Picked::Row(picked)),
+                "{said:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_click_below_the_list_chooses_nothing() {
+        let mut picker = picker();
+        picker.view.room = Some(1);
+        assert_eq!(pressed(&mut picker, b"\x1b[<0;5;3M\x1b[<0;5;3M"), None);
+        assert_eq!(picker.chosen(), Some(1));
     }
 }

@@ -60,6 +60,8 @@ pub struct PickerView {
     pub chosen: usize,
     /// The number of the first row that is seen among those that are shown; set by drawing.
     pub first: usize,
+    /// The number of rows for which the list has room; set by drawing.
+    pub room: Option<usize>,
     /// The text that the rows must have; `None` if there is no filter.
     pub filter: Option<String>,
     /// True while the filter is typed.
@@ -145,6 +147,7 @@ impl PickerView {
             );
         }
         let height = usize::from(area.height).max(1);
+        self.room = Some(height);
         self.first = (self.chosen + 1).saturating_sub(height);
         let first = self.first;
         let rows: Vec<&PickerRow> = shown.iter().map(|number| &self.rows[*number]).collect();
