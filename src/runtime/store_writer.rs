@@ -128,6 +128,8 @@ pub struct StoreWriter {
     pub newest: Option<Box<Iteration>>,
     /// The last step written of each reboot that is not over.
     pub last_steps: HashMap<Uuid, Step>,
+    /// The newest time of a record whose place a later state of it takes.
+    pub newest_at: chrono::DateTime<chrono::Utc>,
 }
 
 impl StoreWriter {
@@ -242,6 +244,13 @@ impl StoreWriter {
         kept.is_ok()
     }
 
+    /// Returns the time of a record that takes the place of an earlier state: none before that one's, though the system's clock may
+    /// have been set back since.
+    fn in_order(&mut self, at: chrono::DateTime<chrono::Utc>) -> chrono::DateTime<chrono::Utc> {
+        self.newest_at = self.newest_at.max(at);
+        self.newest_at
+    }
+
     /// Carries out a job; returns what went wrong with it, if anything.
     async fn work(&mut self, job: Job, events: &mpsc::Sender<Event>) -> Option<String> {
         match job {
@@ -275,7 +284,7 @@ impl StoreWriter {
             }
             Job::Carried(session, carried) => {
                 let state = serde_json::to_value(*carried).unwrap_or_default();
-                let at = wall();
+                let at = self.in_order(wall());
                 error_of(self.store.put_carried(&self.run, session, at, state).await)
             }
             Job::FindCarried { of, session } => {
@@ -288,7 +297,10 @@ impl StoreWriter {
             }
             Job::Turn(turn) => self.measure(metrics::of_turn(&turn)).await,
             Job::Journal(entry) => self.journal(&entry, events).await,
-            Job::Checkpoint(checkpoint) => self.checkpoint(&checkpoint, events).await,
+            Job::Checkpoint(mut checkpoint) => {
+                checkpoint.created_at = self.in_order(checkpoint.created_at);
+                self.checkpoint(&checkpoint, events).await
+            }
             Job::Iteration(iteration, meta) => self.iteration(iteration, &meta).await,
             Job::Handoff(iteration, text) => self.file(iteration, HANDOFF, &text),
             Job::Summary(iteration, text) => self.file(iteration, SUMMARY, &text),
@@ -551,6 +563,7 @@ mod tests {
             measured: None,
             newest: None,
             last_steps: HashMap::new(),
+            newest_at: chrono::DateTime::UNIX_EPOCH,
         }
     }
 
@@ -603,5 +616,29 @@ mod tests {
         );
         assert!(kept(state.path()).contains("RunEnd"));
         other.close().await.expect("it is closed");
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_kept_after_the_clock_was_set_back_takes_the_place_of_what_was_before() {
+        let state = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(state.path(), &state.path().join("p.db")).await;
+        let (events, _told) = mpsc::channel(64);
+        let session = SessionId::new(Uuid::from_u128(1));
+        let carried = |goal: &str| Carried {
+            goal: Some(goal.to_owned()),
+            ..Carried::default()
+        };
+        // It was kept while the clock was an hour ahead.
+        let ahead = writer.in_order(wall() + chrono::TimeDelta::hours(1));
+        let before = serde_json::to_value(carried("before")).expect("JSON");
+        let kept = writer
+            .store
+            .put_carried(&writer.run, session, ahead, before);
+        assert!(matches!(kept.await, Ok(Written::Durable)));
+        let job = Job::Carried(session, Box::new(carried("after")));
+        assert_eq!(writer.work(job, &events).await, None);
+        let found = find_carried(&writer.store, session).await;
+        let goal = found.expect("it is read").and_then(|found| found.goal);
+        assert_eq!(goal.as_deref(), Some("after"));
     }
 }

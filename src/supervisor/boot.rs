@@ -358,6 +358,7 @@ async fn open_store(
         measured: None,
         newest: None,
         last_steps: std::collections::HashMap::new(),
+        newest_at: claim.at,
     };
     Ok(Kept {
         store_writer,
