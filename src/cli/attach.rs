@@ -363,12 +363,16 @@ impl Client {
     /// Has the user's editor edit a file in the terminal; returns the end of the session if that comes first.
     async fn edit_file(&mut self, file: &Path) -> io::Result<Option<End>> {
         tty::restore();
+        let before = std::fs::read(file).ok();
+        let counts = |status: ExitStatus| {
+            status.success() || is_killed(status) && has_saved(file, before.as_deref())
+        };
         let mut editor = AsyncCommand::new("sh")
             .args(editor::editor_arguments(file))
             .spawn()?;
         let success = loop {
             tokio::select! {
-                status = editor.wait() => break status.is_ok_and(|status| status.success()),
+                status = editor.wait() => break status.is_ok_and(counts),
                 line = self.lines.next_line() => {
                     let end = match line.ok().flatten() {
                         Some(line) => Box::pin(self.handle_line(&line)).await?,
@@ -409,10 +413,48 @@ impl Client {
     }
 }
 
+/// Reports whether a signal has ended an editor, which its shell says by a code: it has not said itself that it failed.
+fn is_killed(status: ExitStatus) -> bool {
+    let by_shell = |code: i32| (129..=192).contains(&code);
+    status.signal().is_some() || status.code().is_some_and(by_shell)
+}
+
+/// Reports whether a file has another text by now, and has one at all: a signal may have come in the middle of the writing.
+fn has_saved(file: &Path, before: Option<&[u8]>) -> bool {
+    std::fs::read(file).is_ok_and(|now| !now.is_empty() && Some(&now[..]) != before)
+}
+
 /// Returns the end that a signal brings.
 fn over_by(signal: Number) -> End {
     End::Over {
         code: 128 + signal.as_raw(),
         text: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    use super::*;
+
+    #[test]
+    fn an_editor_that_was_killed_has_not_said_that_it_failed() {
+        for (raw, killed) in [
+            (9, true),
+            (139 << 8, true),
+            (0, false),
+            (1 << 8, false),
+            (255 << 8, false),
+        ] {
+            assert_eq!(is_killed(ExitStatus::from_raw(raw)), killed, "{raw}");
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("notes.md");
+        assert!(!has_saved(&file, None));
+        for (text, saved) in [("old", false), ("", false), ("new", true)] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(has_saved(&file, Some(b"old")), saved, "{text}");
+        }
     }
 }

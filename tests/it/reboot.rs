@@ -546,6 +546,18 @@ fn an_editor_that_fails_changes_nothing() {
 }
 
 #[test]
+fn what_an_editor_has_saved_before_it_is_killed_counts() {
+    let launch = demo();
+    let editor = launch.the_home().program(
+        "editor",
+        "#!/bin/sh\nprintf -- '- [ ] saved before the end\\n' >>\"$1\"\nkill -9 $$\n",
+    );
+    let supervisor = started(&launch.env("EDITOR", editor));
+    supervisor.keys([key::PREFIX, "E"]);
+    supervisor.wait_for_notes("- [ ] saved before the end");
+}
+
+#[test]
 fn what_an_editor_that_dies_leaves_of_its_settings_is_gone_at_the_end() {
     for settings in ["raw -echo", "-icanon -echo", "-isig -opost"] {
         let launch = demo();
