@@ -120,6 +120,7 @@ impl AgentView {
 
     fn change_turn(&mut self, runs: bool, state: AgentState) {
         self.activity.turn = runs;
+        self.activity.counted = runs;
         self.activity.unseen = None;
         self.activity.reopened = false;
         self.activity.stop = None;

@@ -53,14 +53,24 @@ pub(in crate::app) enum TurnEvent {
 }
 
 impl Session {
+    /// Reports whether the turn that runs, by the report of the client's own side, has its figures already: a prompt that a person
+    /// gives in the middle of it begins no other one in them.
+    fn is_in_counted_turn(&self) -> bool {
+        let reported = self.agent.bridge.of(self.id).and_then(|one| one.turn);
+        self.agent.activity.counted && reported == Some(true)
+    }
+
     /// Begins a turn.
     pub(in crate::app) fn begin_turn(&mut self, now: At) {
+        let is_new = !self.is_in_counted_turn();
         self.agent.begin_turn();
         self.agent.activity.closings = self.transcript.closings;
         self.client.misled = false;
         // This is not done when a turn ends: its last figure comes after that.
-        self.guard.begin_turn();
-        self.costs.begin_turn(self.used(now));
+        if is_new {
+            self.guard.begin_turn();
+            self.costs.begin_turn(self.used(now));
+        }
         self.agent.draft = false;
         self.agent.background = Background::default();
     }
@@ -253,8 +263,10 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             on(model, refused);
         }
         Some(TurnEvent::Prompted) => {
-            let kept = keep_turn(&mut model.turns, &model.session, model.now);
-            model.emit_all(kept);
+            if !model.session.is_in_counted_turn() {
+                let kept = keep_turn(&mut model.turns, &model.session, model.now);
+                model.emit_all(kept);
+            }
             model.session.begin_turn(model.now);
             model.draft.begin_turn();
         }

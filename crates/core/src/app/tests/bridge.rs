@@ -439,3 +439,26 @@ fn a_turn_is_over_when_the_bridge_says_so_and_not_at_a_stop_that_another_hook_an
     bench.stands();
     bench.is_idle_after(2);
 }
+
+#[test]
+fn a_prompt_in_the_middle_of_a_turn_begins_none_in_the_figures() {
+    let mut bench = Bench::bridged();
+    bench.prompted(OLD, "Port the parser");
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.used(40_000);
+    bench.prompted(OLD, "and keep its flags");
+    bench.used(90_000);
+    let turns = |bench: &Bench| bench.model.session.guard.forecast().turns().len();
+    assert_eq!(turns(&bench), 1);
+    bench.bridge_says(OLD, turn(false, TurnEnd::Answer));
+    bench.turn_ended(OLD);
+    assert_eq!(bench.model.session.agent.turns, 1);
+    // The next one is another turn, also where the bridge reports it before the hook.
+    bench.bridge_says(OLD, turn(true, TurnEnd::Answer));
+    bench.prompted(OLD, "now the lexer");
+    bench.used(95_000);
+    assert_eq!(turns(&bench), 2);
+    let iteration = bench.model.session.iteration();
+    let kept: Vec<_> = bench.model.turns.of(iteration).collect();
+    assert_eq!(kept, [Tokens(90_000)]);
+}
