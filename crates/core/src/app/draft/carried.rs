@@ -90,7 +90,7 @@ impl HandoffDraft {
 
     /// Keeps what the session carries, if that has changed.
     fn keep_state(&mut self, session: &Session, identity: &Identity) -> Option<Effect> {
-        let print = change(self, session.id)?;
+        let print = change(self, session.id, &identity.agent_args)?;
         self.keeping.kept = Some(print);
         self.keeping.session = Some(session.id);
         let carried = now(self, session, identity);
@@ -192,7 +192,8 @@ pub fn keep(model: &mut Model, when: Keep) {
     // A reboot orders it, too.
     model.draft.keeping.note_draft(&model.scratch.effects);
     let is_new = model.draft.keeping.session != Some(model.session.id);
-    let changed = change(&model.draft, model.session.id).is_some();
+    let args = &model.identity.agent_args;
+    let changed = change(&model.draft, model.session.id, args).is_some();
     if when == Keep::Soon && !(is_new && changed) {
         let changed = || changed || new_draft(model).is_some() || has_cost_more(model);
         if !model.draft.keeping.due && changed() {
@@ -225,10 +226,10 @@ fn has_cost_more(model: &Model) -> bool {
 
 /// Returns the fingerprint of what the session carries, if that is to be kept. The state in the store is not overwritten before it
 /// is known.
-fn change(draft: &HandoffDraft, session: SessionId) -> Option<u64> {
+fn change(draft: &HandoffDraft, session: SessionId, args: &[String]) -> Option<u64> {
     let keeping = &draft.keeping;
     let asked = keeping.asked == Some(session);
-    let print = (!asked).then(|| fingerprint(draft, session));
+    let print = (!asked).then(|| fingerprint(draft, session, args));
     print.filter(|_| print != keeping.kept)
 }
 
@@ -297,9 +298,9 @@ fn edited(draft: &HandoffDraft) -> Option<Cow<'_, str>> {
 }
 
 /// Returns a number that changes with what a session carries.
-fn fingerprint(draft: &HandoffDraft, session: SessionId) -> u64 {
+fn fingerprint(draft: &HandoffDraft, session: SessionId, args: &[String]) -> u64 {
     let goals = (&draft.goal, &draft.goal_due);
     let facts = (&draft.signalled, &draft.requests, &draft.todo, goals);
     let last_prompt = draft.rewinds.prompts.back().map(|(name, _)| name);
-    hash_of(&(session, facts, last_prompt, edited(draft)))
+    hash_of(&(session, facts, last_prompt, edited(draft), args))
 }

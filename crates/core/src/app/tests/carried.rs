@@ -336,3 +336,17 @@ fn an_edit_of_the_handoff_is_on_disk_before_the_reboot_goes_on_and_outlives_it()
     let body = bench.model.draft.handoff.current().body().to_owned();
     assert_eq!(body, "changed while it waits");
 }
+
+#[test]
+fn a_model_that_is_chosen_last_is_kept_though_nothing_is_said_any_more() {
+    let mut bench = Bench::new();
+    bench.says(OLD, SAID);
+    bench.keeps_carried().expect("what was said");
+    bench.send(Event::Agent(AgentEvent::ModelSwitched {
+        session: session(OLD),
+        chosen: Some("sonnet".to_owned()),
+    }));
+    let (_, carried) = bench.keeps_carried().expect("the model, too");
+    assert_eq!(carried.args, ["--model", "sonnet"]);
+    assert_eq!(bench.keeps_carried(), None, "nothing has changed since");
+}
