@@ -251,7 +251,7 @@ pub(super) const PARTS: [(&str, &str); 2] = [
 ];
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 38] = [
+pub(super) static PATTERNS: [Pattern; 39] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -487,6 +487,15 @@ pub(super) static PATTERNS: [Pattern; 38] = [
         is_secret: is_value,
         example: "unzip -P § a.zip",
         counter: "unzip -P",
+    },
+    Pattern {
+        kind: PASSWORD,
+        command: "",
+        mark: "--from-literal| pass:",
+        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=| -pass(?:in|out)? +pass:)<value>"#,
+        is_secret: is_value,
+        example: "kubectl create secret generic db --from-literal=password=§",
+        counter: "openssl rsa -in k.pem -passin pass:$PW",
     },
     // What only a random value shows: most options with these letters are no secrets.
     Pattern {

@@ -241,6 +241,10 @@ fn a_value_that_is_apart_from_its_name_is_masked() {
 #[test]
 fn passwords_in_urls_commands_and_cookies_are_masked() {
     for text in [
+        "kubectl create secret generic db --from-literal=password=sunflower",
+        "kubectl create secret generic db --from-literal 'api-token=sunflower'",
+        "openssl rsa -in k.pem -passin pass:sunflower -out o.pem",
+        "openssl pkcs12 -export -passout pass:sunflower",
         "redis://:k9Tz4/QwX7mB2v@cache",
         "mysql://root:Zx8K/q1Wv7+Tz4@db/app",
         "postgres://ada:aB/cD9x7Kq@db.example.org:5432/app",
@@ -278,6 +282,9 @@ fn passwords_in_urls_commands_and_cookies_are_masked() {
         }
     }
     for text in [
+        "kubectl create configmap app --from-literal=LOG_LEVEL=debug",
+        "openssl rsa -in k.pem -passin env:KEY_PASS",
+        "the tests pass: 12 of 12",
         "git+ssh://git@github.com:owner/Repo2aB3c@v1",
         "https://localhost:8080/path@v1, http://host:3000/@vite/Client2A3b",
         "docker://registry.example:5000/img@sha256:9b2b1c5e",
