@@ -203,6 +203,17 @@ impl PrivateDir {
         Ok(Some(bytes))
     }
 
+    /// Reads the file `name`, of which so many bytes at its start count at most; `None` when there is none.
+    pub fn read_start(&self, name: &str, most: usize) -> Result<Option<Vec<u8>>, FilesError> {
+        let path = self.path.join(checked_name(name)?);
+        let Some(file) = absent_is_none(self.open_to_read(name))? else {
+            return Ok(None);
+        };
+        let read = read_at_most(most as u64, file);
+        read.map(Some)
+            .map_err(|error| io_error("read", &path, error))
+    }
+
     /// Opens the file `name` for appending, creating it: for recordings, which grow.
     pub fn append(&self, name: &str) -> Result<File, FilesError> {
         let path = self.path.join(checked_name(name)?);

@@ -17,7 +17,7 @@ use pitstop_terminal::{
     },
 };
 
-/// The largest recording that is played, in bytes. It is held in memory, about as large as it is on disk.
+/// The most of a recording that is played, from its start, in bytes. It is held in memory, about as large as it is on disk.
 const RECORDING_LIMIT: usize = 64 << 20;
 
 impl Shell {
@@ -100,10 +100,6 @@ impl Shell {
                 .and_then(|found| found.ok_or_else(|| "its files are gone".to_owned())),
             None => Err("nothing is kept in this directory".to_owned()),
         };
-        // One that was made with a larger limit is not read: what counts is what we can hold.
-        let limit =
-            usize::try_from(self.core.view().config.recording.max_size).unwrap_or(usize::MAX);
-        let limit = limit.min(RECORDING_LIMIT);
         self.spawn_blocking(move || {
             if let Some(flushing) = flushing {
                 flushing.wait();
@@ -112,10 +108,12 @@ impl Shell {
             tokio::runtime::Handle::current().block_on(ended);
             let cast = directory.and_then(|directory| {
                 let bytes = directory
-                    .read(RECORDING, limit)
+                    .read_start(RECORDING, RECORDING_LIMIT)
                     .map_err(|error| chain(&error))?;
                 let bytes = bytes.ok_or("it was not recorded")?;
-                Cast::parse(&bytes).map_err(|error| chain(&error))
+                let mut cast = Cast::parse(&bytes).map_err(|error| chain(&error))?;
+                cast.cut |= bytes.len() == RECORDING_LIMIT;
+                Ok(cast)
             });
             Event::Read(ReadEvent::Recording { iteration, cast })
         });

@@ -525,7 +525,7 @@ pub struct RecordingConfig {
     pub enabled: bool,
     /// True if the user's input is recorded too.
     pub record_input: bool,
-    /// The largest recording of one run, in bytes.
+    /// The largest recording of one iteration, in bytes.
     pub max_size: u64,
 }
 

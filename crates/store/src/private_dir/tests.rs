@@ -240,3 +240,15 @@ fn a_file_is_read_up_to_its_limit_and_refused_beyond() {
             .is_none()
     );
 }
+
+#[test]
+fn of_a_larger_file_the_start_can_be_read() {
+    let project = tempfile::tempdir().unwrap();
+    let dir = PrivateDir::open_project(project.path()).unwrap();
+    dir.write_private("a", b"12345").unwrap();
+    for (most, read) in [(4, "1234"), (5, "12345"), (6, "12345")] {
+        let start = dir.read_start("a", most).unwrap().unwrap();
+        assert_eq!(start, read.as_bytes(), "{most}");
+    }
+    assert_eq!(dir.read_start("none", 4).unwrap(), None);
+}
