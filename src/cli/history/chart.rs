@@ -57,10 +57,23 @@ pub(super) fn draw(
     let mut svg = String::new();
     // Writing to a string cannot fail.
     let _ = head(&mut svg, title);
-    let _ = axes(&mut svg, &scale, step, lines);
+    let _ = axes(&mut svg, &scale, step, lines_in_force(turns, lines));
     let _ = plot(&mut svg, &scale, &points);
     svg.push_str("</svg>\n");
     Some(svg)
+}
+
+/// Returns the lines in percent of the window that was usable last: of a share and a cap in tokens the lower one is in force.
+fn lines_in_force(turns: &[TurnFigures], lines: &GuardConfig) -> [(&'static str, f64); 2] {
+    let usable = turns.last().map_or(0, |turn| turn.usable.0).max(1) as f64;
+    let lower = |share: u8, cap: Option<u64>| {
+        let cap = cap.map_or(f64::INFINITY, |cap| cap as f64 * 100.0 / usable);
+        cap.min(f64::from(share))
+    };
+    [
+        ("warn", lower(lines.warn, lines.warn_tokens)),
+        ("compact", lower(lines.compact, lines.compact_tokens)),
+    ]
 }
 
 /// Returns the turns with the cost of the whole run by then: the cost of each iteration begins at zero.
@@ -145,7 +158,7 @@ fn head(svg: &mut String, title: &str) -> std::fmt::Result {
     )
 }
 
-fn axes(svg: &mut String, scale: &Scale, step: f64, lines: &GuardConfig) -> std::fmt::Result {
+fn axes(svg: &mut String, scale: &Scale, step: f64, lines: [(&str, f64); 2]) -> std::fmt::Result {
     let (left, top, right, bottom) = PLOT;
     let (before, after) = (left - 8.0, right + 8.0);
     let above = top - 14.0;
@@ -174,11 +187,11 @@ fn axes(svg: &mut String, scale: &Scale, step: f64, lines: &GuardConfig) -> std:
         )?;
         cost += step;
     }
-    for (name, at) in [("warn", lines.warn), ("compact", lines.compact)] {
-        let y = scale.y(f64::from(at));
+    for (name, at) in lines {
+        let y = scale.y(at);
         writeln!(
             svg,
-            r#"<line class="line" x1="{left}" y1="{y:.1}" x2="{right}" y2="{y:.1}"/><text x="{:.1}" y="{:.1}">{name} {at} %</text>"#,
+            r#"<line class="line" x1="{left}" y1="{y:.1}" x2="{right}" y2="{y:.1}"/><text x="{:.1}" y="{:.1}">{name} {at:.0} %</text>"#,
             left + 6.0,
             y - 4.0
         )?;
@@ -313,6 +326,19 @@ mod tests {
             (6.0, 10.0),
         ] {
             assert!((nice(step) - mark).abs() < 1e-9, "{step}");
+        }
+    }
+
+    #[test]
+    fn a_line_with_a_lower_cap_in_tokens_is_drawn_at_the_cap() {
+        let guard = GuardConfig {
+            warn_tokens: Some(36_000),
+            compact_tokens: Some(170_000),
+            ..Config::default().guard
+        };
+        let svg = draw("run", &[turn(1, 90_000, 1.0)], &[], &guard).unwrap();
+        for part in [">warn 20 %<", ">compact 85 %<"] {
+            assert!(svg.contains(part), "{part}");
         }
     }
 }
