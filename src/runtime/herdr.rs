@@ -42,6 +42,9 @@ const AGENT_NAME: &str = "pitstop";
 /// The shortest time between two reports of a pane.
 const GAP: Duration = Duration::from_millis(500);
 
+/// The time after which a report that herdr has not taken is given again.
+const AGAIN: Duration = Duration::from_secs(5);
+
 /// The time that a command may take.
 const LIMIT: Duration = Duration::from_secs(3);
 
@@ -179,18 +182,24 @@ impl Pane {
                 context: last.context.clone(),
                 ..report.clone()
             } != last;
-            if has_news {
-                self.report(&report).await;
-            }
+            let is_taken = !has_news || self.report(&report).await;
             if takes_tokens && report.context != last.context {
                 // Releases before 0.8 have no tokens, so they are not tried again.
                 takes_tokens = self.show_context(report.context.as_deref()).await;
             }
             last = report;
+            if !is_taken {
+                // No session has this name: the next look finds news.
+                last.session.clear();
+            }
             let end = closed(reports.clone());
             let next = async {
                 sleep(GAP).await;
-                reports.changed().await
+                let news = reports.changed();
+                if is_taken {
+                    return news.await;
+                }
+                timeout(AGAIN, news).await.unwrap_or(Ok(()))
             };
             tokio::select! {
                 changed = next => {
@@ -208,14 +217,14 @@ impl Pane {
         self.run("release-agent", &["--agent", AGENT_NAME]).await;
     }
 
-    /// Reports the state and the session.
-    async fn report(&mut self, report: &Report) {
+    /// Reports the state and the session; returns false if herdr has not taken it.
+    async fn report(&mut self, report: &Report) -> bool {
         let mut args = vec!["--agent", AGENT_NAME, "--state", report.state];
         args.extend(["--agent-session-id", &report.session]);
         if let Some(message) = &report.message {
             args.extend(["--message", message]);
         }
-        self.run("report-agent", &args).await;
+        self.run("report-agent", &args).await
     }
 
     /// Shows the used share of the context window beside the pane, or takes it back; returns false if herdr refuses.

@@ -222,3 +222,24 @@ fn a_list_whose_reader_has_gone_leaves_no_process_behind() {
     let ended = || watching.try_wait().expect("a child").is_some();
     poll::until_true(SOON, ended, || "it goes on".to_owned());
 }
+
+#[test]
+fn a_report_that_herdr_has_not_taken_is_given_again() {
+    // It refuses the first report of this state.
+    let launch = Launch::quiet_demo();
+    let mark = launch.the_home().path("refused");
+    let script = format!(
+        "case \"$*\" in *'--state idle'*) [ -e {0} ] || {{ : >{0}; exit 1; }};; esac",
+        mark.display()
+    );
+    let (launch, file) = in_herdr(launch, &script);
+    let pitstop = launch.start_idle();
+    let idle = || {
+        calls(&file)
+            .iter()
+            .filter(|call| call.contains("--state idle"))
+            .count()
+    };
+    // Nothing changes, and it comes again until it is taken.
+    pitstop.wait_until("it comes again", || idle() > 1, SOON);
+}
