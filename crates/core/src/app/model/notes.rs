@@ -5,12 +5,12 @@
 //! stays until a person removes it. The current text goes to the file; while the file cannot be written it is kept as a version
 //! that was not saved, and tried again.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::lineage::checkpoint::SavedScratchpad;
-use pitstop_base::{clean, clock::At, format::bytes};
+use pitstop_base::{clean, clock::At, format::bytes, redact::redact};
 use pitstop_handoff::scratchpad::{
     HumanLines, Parsed, merge, notes,
     versions::{Author, Version, Versions},
@@ -372,6 +372,7 @@ impl NotesPanel {
     /// one stays, and the present one is an earlier version.
     fn restore_saved(&mut self, saved: SavedScratchpad, now: At) -> Consequences {
         let SavedScratchpad { text, human } = saved;
+        let text = with_secrets(&text, &self.text);
         let mut done = Consequences::default();
         let merged = self.human.restore_lost(&self.text, &text);
         if merged != text {
@@ -524,6 +525,21 @@ impl NotesPanel {
     }
 }
 
+/// Returns a text that was kept without secrets, with the lines of the present one in the place of those that differ by their masks
+/// only.
+fn with_secrets(kept: &str, present: &str) -> String {
+    let masked = present.split('\n').filter_map(|line| match redact(line) {
+        Cow::Owned(masked) => Some((masked, line)),
+        Cow::Borrowed(_) => None,
+    });
+    let masked: Vec<(String, &str)> = masked.collect();
+    let lines = kept.split('\n').map(|line| {
+        let own = masked.iter().find(|(masked, _)| masked == line);
+        own.map_or(line, |(_, own)| *own)
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -548,5 +564,14 @@ mod tests {
         pub(in crate::app) const fn save_epoch(&self) -> u64 {
             self.save_epoch
         }
+    }
+
+    #[test]
+    fn a_line_that_was_kept_without_its_secret_comes_back_as_it_stands_here() {
+        let present = "- [ ] deploy\nDB_PASSWORD=hunter2secret\n";
+        let kept = redact(present).into_owned();
+        assert_ne!(kept, present);
+        assert_eq!(with_secrets(&kept, present), present);
+        assert_eq!(with_secrets(&kept, "- [ ] deploy\n"), kept);
     }
 }
