@@ -170,7 +170,7 @@ fn body(template: &str, notification: &Notification) -> Option<String> {
         return None;
     }
     let json = serde_json::to_value(notification).ok()?;
-    let quotes = template.trim_start().starts_with('{');
+    let quotes = is_json(template);
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("${") {
@@ -191,6 +191,13 @@ fn body(template: &str, notification: &Notification) -> Option<String> {
     Some(redact::redact(&text).into_owned())
 }
 
+/// Reports whether a text is meant as JSON: an object, or a list of objects or texts. Words in brackets are none.
+fn is_json(text: &str) -> bool {
+    let text = text.trim_start();
+    let list = text.strip_prefix('[').map(str::trim_start);
+    text.starts_with('{') || list.is_some_and(|first| first.starts_with(['{', '[', '"']))
+}
+
 /// Writes a value into a text, or into a string of JSON.
 fn written(value: &serde_json::Value, quotes: bool) -> String {
     let text = match value {
@@ -206,7 +213,7 @@ fn written(value: &serde_json::Value, quotes: bool) -> String {
 }
 
 fn post(url: &str, body: &str, limit: Duration) -> Result<(), String> {
-    let kind = if body.trim_start().starts_with(['{', '[']) {
+    let kind = if is_json(body) {
         "application/json"
     } else {
         "text/plain; charset=utf-8"
@@ -273,5 +280,15 @@ mod tests {
             (&all["kind"], &all["until"]),
             (&"review".into(), &serde_json::Value::Null)
         );
+    }
+
+    #[test]
+    fn a_list_is_json_and_words_in_brackets_are_none() {
+        let filled = body("[{\"text\": \"${what}\"}]", &notification("open")).expect("a text");
+        let read: serde_json::Value = serde_json::from_str(&filled).expect("JSON");
+        assert_eq!(read[0]["text"], "A \"reboot\" waits");
+        let words = body("[${project}] ${what}", &notification("open")).expect("a text");
+        assert_eq!(words, "[repo] A \"reboot\" waits");
+        assert!(is_json(&filled) && is_json("[ \"a\" ]") && !is_json(&words));
     }
 }
