@@ -112,7 +112,7 @@ pub enum Trip {
         output: String,
     },
     /// The state does not change.
-    #[error("{} changed no file, to-do or note", in_a_row(*.turns, "turn"))]
+    #[error("{} changed no file, to-do or note, and ran no new command", in_a_row(*.turns, "turn"))]
     NoChange {
         /// The number of turns without a change.
         turns: u32,
