@@ -7,7 +7,7 @@ use std::{collections::HashSet, fmt::Write as _};
 
 use pitstop_transcript::{
     human::{self, Said},
-    steps::{Detail, SAID_BELOW, Step},
+    steps::{Detail, SAID_BELOW, Step, bare_words},
     words::on_one_line,
     work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, UNCOMMITTED_MARK, WorkAtHand},
 };
@@ -195,7 +195,7 @@ pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String 
     // The fence around the steps takes 16 bytes.
     let mut left = room.saturating_sub(head.len() + 16);
     let plan = work.plan.iter().flat_map(|plan| plan.lines());
-    let mut said: HashSet<String> = plan.map(|line| line.trim().to_owned()).collect();
+    let mut said: HashSet<String> = plan.map(|line| bare_words(line).to_owned()).collect();
     let mut shown = Vec::new();
     for (age, step) in latest_steps(work) {
         let mut details = DETAILS.iter().filter(|(before, _)| age < *before);

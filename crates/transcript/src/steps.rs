@@ -30,7 +30,7 @@ use super::{
     denial::Denial,
     human::section_lines,
     todo::is_todo_tool,
-    words::{clipped, on_one_line, split_ends, without_signals},
+    words::{clipped, on_one_line, split_ends, without_number, without_signals},
     work::COMMAND_CAP,
 };
 
@@ -314,16 +314,16 @@ impl Step {
                 .iter()
                 .map(|line| cut_in_the_middle(line, cap * LINE_SHARE / 100))
                 .map(|line| {
-                    let words = line.trim();
+                    let words = bare_words(&line);
                     let is_new = words.len() < REPEATED
-                        || !said.contains(words) && own.insert(words.to_owned());
+                        || !said.contains(words) && own.insert(line.trim().to_owned());
                     if is_new { line } else { SAID_BELOW.to_owned() }
                 })
                 .collect();
             lines.dedup_by(|a, b| a == b && a == SAID_BELOW);
             for line in both_ends(&lines, cap) {
                 text.push_str(&format!("{BELOW}{line}\n"));
-                said.insert(line.trim().to_owned());
+                said.insert(bare_words(&line).to_owned());
             }
         };
         let input = detail.input.saturating_sub(self.head.len());
@@ -558,6 +558,11 @@ fn find_open<'a>(steps: &'a mut VecDeque<(String, Step)>, id: &str) -> Option<&'
     let mut latest = steps.iter_mut().rev();
     let open = latest.find(|(of, step)| of == id && step.is_open());
     open.map(|(_, step)| step)
+}
+
+/// Returns the words by which a line is known that is said again: without the signs of a change and the mark or number of a list item.
+pub fn bare_words(line: &str) -> &str {
+    without_number(line.trim().trim_start_matches(['+', '-', '*', ' ']))
 }
 
 /// Returns the directory that a shell command goes to first, and the command without that and without the end of a pipe that only cuts
@@ -908,6 +913,19 @@ mod tests {
                 "$ mix test --seed 1\n  failed:\n    3 tests\n    …\n    short\n",
             ]
         );
+    }
+
+    #[test]
+    fn a_line_is_said_again_with_another_number_or_the_other_sign() {
+        for (first, second) in [
+            ("4. Visit the page", "5. Visit the page"),
+            ("+ def handle_event(a) do", "- def handle_event(a) do"),
+            ("+    - `docs/README.md`", "* `docs/README.md`"),
+        ] {
+            assert_eq!(bare_words(first), bare_words(second));
+        }
+        let counts = ["397 tests, 0 failures", "410 tests, 0 failures"];
+        assert_ne!(bare_words(counts[0]), bare_words(counts[1]));
     }
 
     #[test]

@@ -208,7 +208,7 @@ pub fn signal_word(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the line without the number of a list item: up to nine digits, as in Markdown, with a dot or a bracket.
-fn without_number(line: &str) -> &str {
+pub(super) fn without_number(line: &str) -> &str {
     match item_number(line) {
         Some((1..=9, item)) if item.starts_with(' ') => item.trim_start(),
         _ => line,
