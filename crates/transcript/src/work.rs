@@ -359,8 +359,12 @@ impl Work {
 
     fn begin_call(&mut self, block: &Value) {
         self.blocks += 1;
-        let input = &redact::value(&block["input"]);
+        let mut input = redact::value(&block["input"]);
         let tool = block["name"].as_str().unwrap_or_default();
+        if matches!(tool, "Grep" | "Glob") {
+            self.places.shorten_search(&mut input);
+        }
+        let input = &input;
         let text = |key: &str| input[key].as_str().unwrap_or_default();
         let file = file_of_call(tool, input).map(|path| self.places.relative_path(path));
         let command = on_one_line(text("command"));

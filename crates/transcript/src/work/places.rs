@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// The most directories above the session's own from which a file below them is still named by a relative path, and the least
 /// depth of such a directory: a package of a repository has others beside it.
 const UPWARDS: usize = 2;
@@ -77,6 +79,18 @@ impl Places {
         let below = whole.strip_prefix(tree);
         let below = below.and_then(|rest| rest.strip_prefix('/'));
         below.map(str::to_owned).unwrap_or(whole)
+    }
+
+    /// Names the place of a search as the agent finds it now; a search of the directory that it is in needs none.
+    pub(super) fn shorten_search(&self, input: &mut Value) {
+        let Some(path) = input["path"].as_str() else {
+            return;
+        };
+        if path.trim_end_matches('/') != self.current {
+            input["path"] = self.shown_path(&self.relative_path(path)).into();
+        } else if let Some(fields) = input.as_object_mut() {
+            fields.shift_remove("path");
+        }
     }
 
     /// Returns a text with the paths below the agent's directory as seen from there.

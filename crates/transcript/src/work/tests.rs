@@ -668,6 +668,21 @@ fn the_client_s_files_and_ids_of_background_work_are_not_the_work_s() {
 }
 
 #[test]
+fn a_search_names_its_place_by_its_path_from_here() {
+    for (path, steps) in [
+        ("/p/src", "Grep x\n    path: src\n    glob: *.c\n"),
+        ("/p/", "Grep x\n    glob: *.c\n"),
+        ("/p", "Grep x\n    glob: *.c\n"),
+        ("lib", "Grep x\n    path: lib\n    glob: *.c\n"),
+        ("/q/src", "Grep x\n    path: /q/src\n    glob: *.c\n"),
+    ] {
+        let search = json!({"pattern": "x", "path": path, "glob": "*.c"});
+        let report = work(&[call("1", "Grep", &search), ok("1", "")]);
+        assert_eq!(shown(&report), steps, "{path}");
+    }
+}
+
+#[test]
 fn a_file_that_only_an_output_names_is_not_at_hand() {
     for (tool, input, output) in [
         (
