@@ -2,14 +2,14 @@
 
 pub(super) mod line;
 
-use chrono::{DateTime, Utc};
+use chrono::Utc;
 use clap::Args;
 
 use super::here::Here;
 use super::out::{self, Outcome, columns, duration, tokens};
-use crate::runtime::zone;
+use crate::supervisor::boot::start_of_time;
 use pitstop_agent::bridge::{Category, CategoryKind, Part};
-use pitstop_base::clock::Zone;
+use pitstop_base::clock::At;
 use pitstop_base::format::dollars;
 use pitstop_core::api::wire::{CacheReport, ContextReport, NeedReport, RunReport, StatusReport};
 use pitstop_core::app::{autopilot::facts::facts, cold_cache, forecast, payoff, reboot::Block};
@@ -45,18 +45,19 @@ pub fn run(args: &StatusArgs, flags: &Flags) -> Outcome {
         return line::run(args.watch);
     }
     let (report, json) = out::get::<StatusReport>("/status")?;
-    let text = out::render(args.json, || json, || describe(&report, zone));
+    let now = start_of_time(Utc::now());
+    let text = out::render(args.json, || json, || describe(&report, now));
     Ok(out::print(&text))
 }
 
 /// Returns the report for people.
-fn describe(report: &StatusReport, zone: Zone) -> String {
+fn describe(report: &StatusReport, now: At) -> String {
     let agent = &report.agent;
     let session = report.session_id.as_deref().unwrap_or("not known yet");
     // The reason gives the time in UTC.
     let reset = agent
         .limit_reset
-        .map(|at| format!("until {}", local(at, zone)));
+        .map(|at| format!("until {}", now.time_of_day(at, "%H:%M")));
     let mut rows = vec![
         vec!["project".to_owned(), report.project.clone()],
         row(
@@ -86,7 +87,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         ),
         row("context", &context(&report.context)),
     ];
-    rows.extend(report.needs.iter().map(|need| need_row(need, zone)));
+    rows.extend(report.needs.iter().map(|need| need_row(need, now)));
     if let Some(forecast) = &report.context.forecast {
         let parts = forecast::words(forecast);
         rows.extend((!parts.is_empty()).then(|| row("growth", &parts)));
@@ -98,9 +99,9 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         parts.extend(lowered.then(|| "the lines were moved below it".to_owned()));
         rows.push(row("client", &parts));
     }
-    rows.push(reboot_row(report, zone));
+    rows.push(reboot_row(report, now));
     if let Some(run) = &report.run {
-        rows.extend(run_rows(run, zone));
+        rows.extend(run_rows(run, now));
     }
     let contents = contents(&report.agent.bridge.categories);
     if !contents.is_empty() {
@@ -110,7 +111,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
         rows.push(row("cost", &cost_parts(cost, report)));
     }
     if let Some(cache) = &report.prompt_cache {
-        rows.push(row("cache", &cache_parts(cache, zone)));
+        rows.push(row("cache", &cache_parts(cache, now)));
     }
     if let Some(error) = &report.store_error {
         let place = match report.store_kept {
@@ -123,7 +124,7 @@ fn describe(report: &StatusReport, zone: Zone) -> String {
 }
 
 /// Returns the reboot that is under way or held, and when one now would pay for itself.
-fn reboot_row(report: &StatusReport, zone: Zone) -> Vec<String> {
+fn reboot_row(report: &StatusReport, now: At) -> Vec<String> {
     let reboot = &report.reboot;
     let is_held = reboot.held.is_some() && reboot.phase == "idle";
     let phase = match reboot.phase.as_str() {
@@ -144,9 +145,8 @@ fn reboot_row(report: &StatusReport, zone: Zone) -> Vec<String> {
     let waits = blocks.collect::<Vec<_>>().join(", ");
     parts.extend((!waits.is_empty()).then(|| format!("waits {waits}")));
     if let Some(held) = &reboot.held {
-        let until = held.until.map(|until| until.with_timezone(&zone(until)));
-        let until = until.map_or_else(String::new, |until| {
-            format!(", until {}", until.format("%H:%M"))
+        let until = held.until.map_or_else(String::new, |until| {
+            format!(", until {}", now.time_of_day(until, "%H:%M"))
         });
         parts.push(format!("{}{until}", held.reason));
     }
@@ -156,10 +156,11 @@ fn reboot_row(report: &StatusReport, zone: Zone) -> Vec<String> {
 }
 
 /// Returns what a person is needed for.
-fn need_row(need: &NeedReport, zone: Zone) -> Vec<String> {
+fn need_row(need: &NeedReport, now: At) -> Vec<String> {
     let mut parts = vec![need.what.clone()];
     parts.extend((!need.why.is_empty()).then(|| need.why.clone()));
-    parts.extend(need.until.map(|at| format!("until {}", local(at, zone))));
+    let until = need.until.map(|at| now.time_of_day(at, "%H:%M"));
+    parts.extend(until.map(|until| format!("until {until}")));
     row("needs you", &parts)
 }
 
@@ -187,37 +188,33 @@ fn cost_parts(cost: f64, report: &StatusReport) -> Vec<String> {
     parts
 }
 
-/// Returns the time of day, in local time.
-fn local(at: DateTime<Utc>, zone: Zone) -> String {
-    at.with_timezone(&zone(at)).format("%H:%M").to_string()
-}
-
 /// Returns words for whether the next call can read from the prompt cache.
-fn cache_parts(cache: &CacheReport, zone: Zone) -> Vec<String> {
+fn cache_parts(cache: &CacheReport, now: At) -> Vec<String> {
+    let expires = cache.expires_at.map(|at| now.time_of_day(at, "%H:%M"));
     if cache.warm {
-        let until = |at: DateTime<Utc>| format!("warm until {}", local(at, zone));
-        return vec![cache.expires_at.map_or_else(|| "warm".to_owned(), until)];
+        let until = |at: String| format!("warm until {at}");
+        return vec![expires.map_or_else(|| "warm".to_owned(), until)];
     }
-    let since = |at: DateTime<Utc>| format!("cold since {}", local(at, zone));
-    let mut parts = vec![cache.expires_at.map_or_else(|| "cold".to_owned(), since)];
+    let since = |at: String| format!("cold since {at}");
+    let mut parts = vec![expires.map_or_else(|| "cold".to_owned(), since)];
     parts.extend(cold_cache::words(cache));
     parts
 }
 
 /// Returns the progress of an autonomous run, and its newest lines.
-fn run_rows(run: &RunReport, zone: Zone) -> Vec<Vec<String>> {
+fn run_rows(run: &RunReport, now: At) -> Vec<Vec<String>> {
     let name = |name: &str| match name {
         "state" => "run".to_owned(),
         "time" | "cost" => format!("run {name}"),
         name => name.to_owned(),
     };
-    let facts = facts(run, zone).into_iter();
+    let facts = facts(run, now).into_iter();
     // The forecast is that of the context above.
     let facts = facts.filter(|(fact, _)| *fact != "context");
     let mut rows: Vec<Vec<String>> = facts.map(|(fact, said)| vec![name(fact), said]).collect();
     let skipped = run.timeline.len().saturating_sub(LINES);
     rows.extend(run.timeline.iter().skip(skipped).map(|line| {
-        let at = line.at.with_timezone(&zone(line.at)).format("%H:%M:%S");
+        let at = now.time_of_day(line.at, "%H:%M:%S");
         vec!["log".to_owned(), format!("{at}  {}", line.text)]
     }));
     rows
@@ -255,7 +252,6 @@ fn context(context: &ContextReport) -> Vec<String> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use pitstop_base::clock::UTC;
     use serde_json::json;
 
     pub(in crate::cli) fn report() -> StatusReport {
@@ -283,7 +279,7 @@ pub(super) mod tests {
     #[test]
     fn people_get_aligned_lines_with_nothing_raw_in_them() {
         assert_eq!(
-            describe(&report(), UTC),
+            describe(&report(), start_of_time(Utc::now())),
             "project     /home/me/pro\\u{1b}ject\n\
              supervisor  pitstop 0.1.0 · pid 42 · reboots: ask\n\
              agent       claude 2.1.197 · idle\n\
@@ -302,7 +298,7 @@ pub(super) mod tests {
         let mut report = report();
         report.context = ContextReport::default();
         report.session_id = None;
-        let text = describe(&report, UTC);
+        let text = describe(&report, start_of_time(Utc::now()));
         assert!(text.contains("context     no figure yet\n"));
         assert!(text.contains("3 · session not known yet\n"));
     }

@@ -139,8 +139,8 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let said = text::capitalize(&breaker.in_words(model.reboot.mode));
             let mut parts = vec![said.clone()];
             parts.extend(breaker.until().map(|until| {
-                let until = model.now.local(until);
-                format!("until {}", until.format("%H:%M"))
+                let until = model.now.time_of_day(until, "%H:%M");
+                format!("until {until}")
             }));
             parts.extend(model.keys().hint_to(Action::Reboot, "review now"));
             Words {
@@ -191,7 +191,7 @@ fn with_answers(model: &Model, said: String, reboot: &str, defer: &str) -> Vec<S
 /// Returns what the next prompt costs with a cold cache, and what it would cost in a fresh session.
 fn cold_cache_words(model: &Model, cache: &CacheReport, theme: &Theme) -> Words {
     let since = cache.expires_at.map_or_else(String::new, |at| {
-        format!(" since {}", model.now.local(at).format("%H:%M"))
+        format!(" since {}", model.now.time_of_day(at, "%H:%M"))
     });
     let again = cold_cache::words(cache).join("; ");
     let said = format!("Cache cold{since}: this prompt re-reads {again}");

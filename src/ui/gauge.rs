@@ -315,7 +315,7 @@ fn unknown_lines(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'s
 
 /// Returns the usage limits with their resets, as the agent reports them.
 fn limit_lines(model: &Model, theme: &Theme, cells: usize) -> Vec<(u8, Line<'static>)> {
-    let said = model.session.agent.limits.iter().map(|one| text::safe(one));
+    let said = model.session.agent.limit_words(model.now).into_iter();
     said.map(|limit| (7, frame::row(text::fit(&limit, cells), theme.dim)))
         .collect()
 }

@@ -17,7 +17,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let rows = log.iter().rev().enumerate().flat_map(|(at, message)| {
         let style = if message.bad { theme.bad } else { theme.text };
         let sign = if message.bad { "! " } else { "  " };
-        let time = format!(" {} ", model.now.local(message.at).format("%H:%M:%S"));
+        let time = format!(" {} ", model.now.time_of_day(message.at, "%H:%M:%S"));
         let indent = text::width(&time) + 2;
         let lead = text::Lead {
             first: vec![(time, theme.dim), (sign.to_owned(), theme.bad)],

@@ -94,7 +94,7 @@ pub(super) const fn pause_does(model: &Model) -> &'static str {
 fn phase_label(report: &RunReport, key: &str, now: At) -> String {
     match (report.phase, report.waits_until, &report.paused_by) {
         (RunPhase::Waiting, Some(until), _) => {
-            format!("waits until {}", now.local(until).format("%H:%M"))
+            format!("waits until {}", now.time_of_day(until, "%H:%M"))
         }
         (RunPhase::Waiting, None, _) => match report.waits_s {
             Some(left) => format!("waits {}", countdown(left)),
@@ -131,7 +131,7 @@ pub(super) fn draw_panel(buf: &mut Buffer, area: Rect, model: &Model, theme: &Th
     for (at, line) in lines.into_iter().flatten().rev().enumerate() {
         // A session's id is of no use at a glance.
         let said = line.text.split(": session ").next().unwrap_or_default();
-        let time = model.now.local(line.at).format(" %H:%M ").to_string();
+        let time = format!(" {} ", model.now.time_of_day(line.at, "%H:%M"));
         let room = height.saturating_sub(rows.len());
         let whole = timeline_rows(time, said, cells, theme);
         // A line that does not fit whole is left out, but for the newest.
@@ -207,7 +207,7 @@ pub(super) fn draw_view(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
     rows.push(frame::row(" Timeline, newest first", theme.title));
     let lines = model.autopilot.as_ref().map(|run| &run.timeline);
     for line in lines.into_iter().flatten().rev() {
-        let at = model.now.local(line.at).format(" %H:%M:%S ").to_string();
+        let at = format!(" {} ", model.now.time_of_day(line.at, "%H:%M:%S"));
         rows.extend(timeline_rows(at, &line.text, cells, theme));
     }
     let count = rows.len();
@@ -232,7 +232,7 @@ fn styled_facts(report: &RunReport, now: At, theme: &Theme) -> Vec<Fact> {
     let phase = report.phase.to_string();
     let says = |(name, said): &(&str, String)| *name != "state" || *said != phase;
     let mut styled: Vec<Fact> = Vec::new();
-    for (name, said) in facts(report, now.zone).into_iter().filter(says) {
+    for (name, said) in facts(report, now).into_iter().filter(says) {
         let style = match (name, report.phase) {
             ("state", RunPhase::Tripped) => theme.bad,
             ("state", RunPhase::Waiting | RunPhase::Paused) => theme.accent,

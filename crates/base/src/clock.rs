@@ -73,6 +73,15 @@ impl At {
     pub fn local(self, moment: DateTime<Utc>) -> DateTime<FixedOffset> {
         moment.with_timezone(&(self.zone)(moment))
     }
+
+    /// Returns the time of day of a moment for the screen, by a pattern such as `%H:%M`, behind the day of the week where that is not
+    /// today: a usage limit may last for days, and a run over midnight.
+    pub fn time_of_day(self, moment: DateTime<Utc>, pattern: &str) -> String {
+        let local = self.local(moment);
+        let is_today = local.date_naive() == self.local(self.wall).date_naive();
+        let day = if is_today { "" } else { "%a " };
+        local.format(&format!("{day}{pattern}")).to_string()
+    }
 }
 
 #[cfg(test)]
@@ -132,5 +141,31 @@ mod tests {
         assert_eq!(ended.since(began).as_secs(), 60);
         assert_eq!(ended.whole_time_since(began).as_secs(), 3_660);
         assert_eq!(began.whole_time_since(ended).as_secs(), 0);
+    }
+
+    #[test]
+    fn a_time_has_its_day_where_that_is_not_today() {
+        let at =
+            |seconds: i64| DateTime::from_timestamp(1_795_000_000 + seconds, 0).expect("a moment");
+        let mut now = At {
+            since_start: Duration::ZERO,
+            asleep: Duration::ZERO,
+            wall: at(0),
+            zone: UTC,
+        };
+        // It is 11:06:40 on a Wednesday.
+        for (seconds, shown) in [
+            (0, "11:06"),
+            (12 * 3_600, "23:06"),
+            (13 * 3_600, "Thu 00:06"),
+            (5 * 86_400, "Mon 11:06"),
+            (-12 * 3_600, "Tue 23:06"),
+        ] {
+            assert_eq!(now.time_of_day(at(seconds), "%H:%M"), shown);
+        }
+        // In this zone it is tomorrow already.
+        now.zone = |_| FixedOffset::east_opt(13 * 3_600).expect("a zone");
+        assert_eq!(now.time_of_day(at(12 * 3_600), "%H:%M:%S"), "12:06:40");
+        assert_eq!(now.time_of_day(at(-3_600), "%H:%M:%S"), "Wed 23:06:40");
     }
 }

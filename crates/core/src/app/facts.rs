@@ -18,7 +18,11 @@ use pitstop_agent::{
     bridge::Link,
     claude::prompt_box::{self, PromptBox},
 };
-use pitstop_base::{clean, redact::redact};
+use pitstop_base::{
+    clean,
+    clock::{self, At},
+    redact::redact,
+};
 use pitstop_transcript::{
     Tokens,
     prompts::{is_handoff, without_marks},
@@ -65,9 +69,13 @@ pub fn agent_reason(model: &Model) -> Option<String> {
         AgentState::Idle if !agent.background.is_empty() => Some(agent.background.to_string()),
         AgentState::Limit if agent.window_full => Some("its context window is full".to_owned()),
         // In UTC, as everything in a report.
-        AgentState::Limit => {
-            limit_reset(model).map(|reset| format!("until {}", reset.format("%H:%M UTC")))
-        }
+        AgentState::Limit => limit_reset(model).map(|reset| {
+            let utc = At {
+                zone: clock::UTC,
+                ..model.now
+            };
+            format!("until {}", utc.time_of_day(reset, "%H:%M UTC"))
+        }),
         AgentState::Exited if agent.daemon.goes_on => {
             Some("the session goes on in Claude Code's background".to_owned())
         }

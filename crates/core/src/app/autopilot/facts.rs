@@ -7,7 +7,7 @@ use crate::{
     autopilot::cap::duration,
 };
 use pitstop_base::{
-    clock::Zone,
+    clock::At,
     format::{count, dollars},
 };
 
@@ -17,11 +17,11 @@ use crate::app::forecast;
 const MINUTE: u64 = 60;
 
 /// Returns the facts of a run, the most important first: each a name and its text.
-pub fn facts(run: &RunReport, zone: Zone) -> Vec<(&'static str, String)> {
+pub fn facts(run: &RunReport, now: At) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("task", run.task.clone()),
         ("until", format!("the agent says \"{}\"", run.stop_phrase)),
-        ("state", state(run, zone)),
+        ("state", state(run, now)),
     ];
     if run.done + run.open > 0 {
         let next = run.next.as_ref().map(|next| format!(" · next: {next}"));
@@ -49,7 +49,7 @@ pub fn facts(run: &RunReport, zone: Zone) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the run's state, and what it waits for with the time that is left.
-fn state(run: &RunReport, zone: Zone) -> String {
+fn state(run: &RunReport, now: At) -> String {
     let mut said = match (run.phase, &run.paused_by) {
         (RunPhase::Paused, Some(by)) => format!("paused by {by}"),
         (RunPhase::Tripped, _) => "stopped by a breaker".to_owned(),
@@ -59,10 +59,7 @@ fn state(run: &RunReport, zone: Zone) -> String {
         said.push_str(&format!(" {}", countdown(left)));
     }
     if let Some(until) = run.waits_until {
-        said.push_str(&format!(
-            ", until {}",
-            until.with_timezone(&zone(until)).format("%H:%M")
-        ));
+        said.push_str(&format!(", until {}", now.time_of_day(until, "%H:%M")));
     }
     if let Some(why) = &run.why {
         said.push_str(&format!(": {why}"));
@@ -171,7 +168,13 @@ mod tests {
 
     #[test]
     fn a_run_is_described_with_what_is_left_of_its_caps() {
-        let facts: Vec<String> = facts(&run(), pitstop_base::clock::UTC)
+        let now = At {
+            since_start: Duration::ZERO,
+            asleep: Duration::ZERO,
+            wall: chrono::DateTime::UNIX_EPOCH,
+            zone: pitstop_base::clock::UTC,
+        };
+        let facts: Vec<String> = facts(&run(), now)
             .into_iter()
             .map(|(name, said)| format!("{name}: {said}"))
             .collect();

@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::{api::wire::AgentState, app::event::PaneEvent, lineage::ProcessStamp};
 use pitstop_agent::{
-    Background, Failure, PromptCache, TimedPrompt,
+    Background, Failure, PromptCache, RateLimit, TimedPrompt,
     bridge::{ToolsBy, UnsentPrompt},
     claude::prompt_box::PromptBox,
 };
@@ -76,8 +76,8 @@ pub struct AgentView {
     pub backslash: bool,
     /// The prompt cache as the status line last reported it.
     pub prompt_cache: Option<PromptCache>,
-    /// The usage limits as the agent reports them, for display.
-    pub limits: Vec<String>,
+    /// The usage limits as the agent last reported them, each with the length of its window.
+    pub limits: Vec<(&'static str, RateLimit)>,
     /// The time at which the exhausted usage limits start again.
     pub limit_reset: Option<DateTime<Utc>>,
     /// True if it takes no prompt because its window is full, which is the limit that it is at then.

@@ -62,7 +62,7 @@ pub fn phrase(model: &Model) -> String {
         state => state.phrase(),
     };
     match limit_reset(model) {
-        Some(reset) => format!("{phrase} until {}", model.now.local(reset).format("%H:%M")),
+        Some(reset) => format!("{phrase} until {}", model.now.time_of_day(reset, "%H:%M")),
         None => phrase.to_owned(),
     }
 }

@@ -216,14 +216,22 @@ fn moment(seconds: u64) -> Option<chrono::DateTime<chrono::Utc>> {
     chrono::DateTime::from_timestamp(i64::try_from(seconds).ok()?, 0)
 }
 
-fn limit_words(name: &str, limit: pitstop_agent::RateLimit, now: At) -> String {
-    let reset = limit
-        .resets_at
-        .and_then(moment)
-        .map_or_else(String::new, |at| {
-            format!(", resets {}", now.local(at).format("%H:%M"))
+impl AgentView {
+    /// Returns the usage limits in words, each until its reset: an agent that rests reports no other figure then.
+    pub fn limit_words(&self, now: At) -> Vec<String> {
+        let words = self.limits.iter().filter_map(|(name, limit)| {
+            let reset = limit.resets_at.and_then(moment);
+            if reset.is_some_and(|at| at <= now.wall) {
+                return None;
+            }
+            let reset = reset.map_or_else(String::new, |at| {
+                format!(", resets {}", now.time_of_day(at, "%H:%M"))
+            });
+            let used = percent(limit.used_percentage);
+            Some(format!("{name} limit {used} %{reset}"))
         });
-    format!("{name} limit {} %{reset}", percent(limit.used_percentage))
+        words.collect()
+    }
 }
 
 impl Session {
@@ -321,14 +329,14 @@ impl Session {
     }
 
     /// Takes over what the status line says of the agent, its limits and its cost.
-    pub(in crate::app) fn status_line_seen(&mut self, line: &StatusLine, now: At) {
+    pub(in crate::app) fn status_line_seen(&mut self, line: &StatusLine) {
         let agent = &mut self.agent;
         agent.version = line.version.clone().or_else(|| agent.version.take());
         agent.model = line.model_name.clone().or_else(|| agent.model.take());
         agent.prompt_cache = line.prompt_cache.or(agent.prompt_cache);
         agent.limits = [("5 h", line.five_hour), ("7 d", line.seven_day)]
             .into_iter()
-            .filter_map(|(name, limit)| limit.map(|limit| limit_words(name, limit, now)))
+            .filter_map(|(name, limit)| Some((name, limit?)))
             .collect();
         let used_to = |least: f64| {
             let limits = [line.five_hour, line.seven_day].into_iter().flatten();

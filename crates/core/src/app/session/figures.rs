@@ -114,7 +114,7 @@ impl Session {
                 FigureSeen::default()
             }),
             FigureEvent::StatusLine(line) => {
-                self.status_line_seen(line, now);
+                self.status_line_seen(line);
                 let used = line.usage.map(usage::Usage::context);
                 let one = used.map(|used| reading(used, line.window, Source::StatusLine));
                 let seen = one.map(|one| self.observe(one, is_replaced));
