@@ -1,7 +1,7 @@
 //! The state of the history panel.
 
 use crate::lineage::{
-    Iteration, IterationId, RunId,
+    Iteration, IterationId, Lineage, RunId,
     past::{Found, PastSession},
 };
 use pitstop_transcript::SessionId;
@@ -40,10 +40,14 @@ pub struct HistoryPanel {
 }
 
 impl HistoryPanel {
-    /// Counts one iteration more. The selection is counted from the newest: a person who reads about an earlier one keeps reading
-    /// about it.
-    pub(in crate::app) const fn iteration_added(&mut self) {
-        if self.detail || self.selected > 0 {
+    /// Counts one iteration more, if it is listed. The selection is counted from the newest: a person who reads about an earlier one
+    /// keeps reading about it.
+    pub(in crate::app) fn iteration_added(&mut self, lineage: &Lineage) {
+        let newest = lineage.iterations().last().map(|one| one.iteration);
+        let first = self.listed(lineage).next();
+        let is_listed =
+            first.is_some_and(|(run, one)| run == lineage.run() && Some(one.iteration) == newest);
+        if is_listed && (self.detail || self.selected > 0) {
             self.selected += 1;
         }
     }

@@ -99,7 +99,7 @@ pub(super) fn open_iteration(
     let recorded = session.unwrap_or(model.session.id);
     let opened = (model.lineage).open_below(parent, Some(recorded), cause, at);
     if opened.is_ok() {
-        model.view.history.iteration_added();
+        model.view.history.iteration_added(&model.lineage);
     }
     let iteration = opened.unwrap_or(model.session.iteration());
     model.emit(Effect::SetTimer(TimerId::Age, Duration::from_secs(1)));

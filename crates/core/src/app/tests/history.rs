@@ -530,3 +530,70 @@ fn a_search_shows_the_words_around_what_it_has_found() {
     assert_eq!(words("build a"), Some(("task", "build a queue".to_owned())));
     assert_eq!(words("absent"), None);
 }
+
+#[test]
+fn a_search_finds_each_word_of_the_list() {
+    for (cause, words) in [
+        (Cause::Ctl, "from the command line"),
+        (Cause::Compaction, "in place of a compaction"),
+        (Cause::Breakpoint, "at a good moment"),
+    ] {
+        let wall = Utc.timestamp_opt(1_700_000_000, 0).unwrap();
+        let mut lineage = Lineage::new(RunId::new(wall, [9, 9, 9]));
+        lineage.open(Some(session(7)), Some(cause), wall).unwrap();
+        lineage.close(wall, EndReason::Shutdown).unwrap();
+        let mut bench = Bench::new();
+        bench.send(Event::Store(StoreEvent::EarlierRuns(vec![EarlierRun {
+            run: lineage.run().clone(),
+            iterations: lineage.iterations().to_vec(),
+        }])));
+        bench.press(KeyCode::F(6));
+        typed(&mut bench, "/");
+        typed(&mut bench, words);
+        assert_eq!(sessions(&bench), [session(7)], "{words}");
+    }
+    // The end of the one before is written in capitals: "rebooted by API".
+    let wall = Utc.timestamp_opt(1_700_000_000, 0).unwrap();
+    let mut lineage = Lineage::new(RunId::new(wall, [9, 9, 9]));
+    lineage.open(Some(session(7)), None, wall).unwrap();
+    lineage.close(wall, EndReason::UserReboot).unwrap();
+    lineage
+        .open(Some(session(8)), Some(Cause::Api), wall)
+        .unwrap();
+    lineage.close(wall, EndReason::Shutdown).unwrap();
+    let mut bench = Bench::new();
+    bench.send(Event::Store(StoreEvent::EarlierRuns(vec![EarlierRun {
+        run: lineage.run().clone(),
+        iterations: lineage.iterations().to_vec(),
+    }])));
+    bench.press(KeyCode::F(6));
+    typed(&mut bench, "/rebooted by api");
+    assert_eq!(sessions(&bench), [session(7)]);
+}
+
+#[test]
+fn a_selection_stays_when_a_session_begins_whether_the_search_finds_that_or_not() {
+    for (search, before, after) in [("", 1, 2), ("/quit", 1, 1), ("/by key", 0, 0)] {
+        let mut bench = Bench::new();
+        bench.send(Event::Store(StoreEvent::EarlierRuns(vec![earlier()])));
+        bench.press(KeyCode::F(6));
+        typed(&mut bench, search);
+        if !search.is_empty() {
+            bench.press(KeyCode::Enter);
+        }
+        for _ in 0..before {
+            bench.press(KeyCode::Down);
+        }
+        let selected = |bench: &Bench| {
+            let history = &bench.model.view.history;
+            let (_, one) = history.selection(&bench.model.lineage)?;
+            one.session_id
+        };
+        let chosen = selected(&bench);
+        bench.rebooted_to_new();
+        assert_eq!(bench.model.view.history.selected, after, "{search:?}");
+        if before > 0 {
+            assert_eq!(selected(&bench), chosen, "{search:?}");
+        }
+    }
+}

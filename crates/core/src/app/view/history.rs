@@ -81,7 +81,7 @@ impl HistoryPanel {
         self.all(lineage).filter(move |(run, iteration)| {
             let ended = || self.ended(lineage, run, iteration);
             wanted.is_empty()
-                || ended().is_some_and(|words| words.contains(&wanted))
+                || ended().is_some_and(|words| words.to_lowercase().contains(&wanted))
                 || says(run, iteration, &wanted)
                 || self.found_in(run, iteration).is_some()
         })
@@ -199,6 +199,20 @@ impl HistoryPanel {
             done.effects.extend(self.read(lineage));
         }
         (done, None)
+    }
+
+    /// Scrolls what lies over the pane by so many rows, or otherwise selects the next iteration in that direction.
+    pub(in crate::app) fn wheel(&mut self, rows: i32, lineage: &Lineage) {
+        if self.is_large() {
+            return scroll_by(&mut self.scroll, &self.bounds, rows);
+        }
+        let last = self.listed(lineage).count().saturating_sub(1);
+        let before = self.selected.min(last);
+        self.selected = if rows > 0 {
+            (before + 1).min(last)
+        } else {
+            before.saturating_sub(1)
+        };
     }
 
     /// Handles a key while the search is typed: facts that are known here are searched at once, those that only the store has at the
@@ -420,6 +434,7 @@ fn says(run: &RunId, iteration: &Iteration, wanted: &str) -> bool {
         Some(run.as_str()),
         session.as_deref(),
         iteration.cause.map(Cause::phrase),
+        iteration.cause.map(Cause::short),
         iteration.cause.map(Cause::as_str),
         iteration.ending(),
         reason.map(EndReason::as_str),
