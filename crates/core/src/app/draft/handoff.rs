@@ -36,7 +36,7 @@ use crate::app::{
 };
 
 /// The error where a prompt is to be pinned or taken out of a message that lists none.
-const NO_PROMPT: &str = "this handoff lists no prompt of yours";
+const NO_PROMPT: &str = "no prompt of yours is listed here";
 
 /// Drafts the message from everything that is known, unless it was made from exactly that already.
 pub fn draft(model: &mut Model) {
@@ -297,6 +297,10 @@ impl HandoffPanel {
 
     /// Returns the first prompt at or below a line, or the last one above it, with its line.
     fn prompt_in_view(&self, from: usize) -> Option<(usize, Said)> {
+        // The line is one of the list of what the message misses.
+        if self.lists_missing {
+            return None;
+        }
         let lines = || self.current().text.lines();
         let begin = lines().position(|line| line.trim_end() == PROMPTS_HEADING)? + 1;
         let listed = lines().enumerate().skip(begin);

@@ -519,9 +519,12 @@ impl NotesPanel {
         done
     }
 
-    /// Scrolls the notes by so many rows.
+    /// Scrolls the notes by so many rows, or moves the cursor of the editor.
     pub(in crate::app) fn scroll(&mut self, rows: i32) {
-        scroll_by(&mut self.scroll, &self.bounds, rows);
+        match &mut self.editor {
+            Some(editor) => editor.scroll(rows),
+            None => scroll_by(&mut self.scroll, &self.bounds, rows),
+        }
     }
 }
 

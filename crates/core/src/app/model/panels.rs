@@ -148,6 +148,18 @@ impl Editor {
         }
     }
 
+    /// Moves the cursor by so many rows, as the arrow keys do: the view follows it.
+    pub(in crate::app) fn scroll(&mut self, rows: i32) {
+        let to = if rows < 0 {
+            CursorMove::Up
+        } else {
+            CursorMove::Down
+        };
+        for _ in 0..rows.unsigned_abs() {
+            self.area.move_cursor(to);
+        }
+    }
+
     fn move_cursor(&mut self, moves: [CursorMove; 2]) -> Edited {
         for to in moves {
             self.area.move_cursor(to);
@@ -272,6 +284,14 @@ impl HandoffPanel {
     /// Has the editor take in a key, if one is open.
     pub(in crate::app) fn edit_key(&mut self, key: KeyEvent) -> Option<Edited> {
         self.editor.as_mut().map(|editor| editor.key(key))
+    }
+
+    /// Scrolls what is read by so many rows, or moves the cursor of the editor.
+    pub(in crate::app) fn scroll(&mut self, rows: i32) {
+        match &mut self.editor {
+            Some(editor) => editor.scroll(rows),
+            None => self.reading.scroll(rows),
+        }
     }
 
     /// Pastes a text into the editor, if one is open.

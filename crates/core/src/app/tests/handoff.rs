@@ -204,3 +204,30 @@ fn a_key_pins_a_prompt_or_drops_it_for_good() {
         "said anew"
     );
 }
+
+#[test]
+fn the_list_of_what_is_missing_is_not_the_handoff_for_the_keys_about_prompts() {
+    for key in ['P', 'D'] {
+        let mut bench = reviewed();
+        shortened(&mut bench);
+        let before = (body(&bench), bench.model.draft.signalled.prompts().count());
+        bench.press(KeyCode::Char('m'));
+        assert!(bench.model.draft.handoff.lists_missing);
+        bench.press(KeyCode::Char(key));
+        let after = (body(&bench), bench.model.draft.signalled.prompts().count());
+        assert_eq!(after, before, "{key}");
+        assert!(
+            bench.model.view.notices.back().is_some_and(|one| one.bad),
+            "{key}"
+        );
+    }
+    let mut bench = reviewed();
+    shortened(&mut bench);
+    bench.press(KeyCode::Char('m'));
+    let effects = bench.press(KeyCode::Char('y'));
+    let copied = first!(effects, Effect::Copy(text) => text.clone());
+    assert_eq!(
+        copied,
+        Some(bench.model.draft.handoff.current().text.clone())
+    );
+}

@@ -259,3 +259,122 @@ fn a_letter_with_ctrl_or_alt_decides_nothing_in_the_review() {
         }
     }
 }
+
+fn paste(bench: &mut Bench, text: &str) {
+    for piece in [
+        HostInput::PasteStart,
+        HostInput::PasteChunk(text.as_bytes().to_vec()),
+        HostInput::PasteEnd,
+    ] {
+        bench.send(Event::Host(HostEvent::Input(piece)));
+    }
+}
+
+#[test]
+fn the_first_line_of_a_paste_goes_into_the_search_that_is_typed() {
+    let text = "back-\tpressure\r\nq\n";
+    let wanted = Some("back-pressure".to_owned());
+    let search = |keys: &[KeyCode]| {
+        let mut bench = Bench::new();
+        for key in keys {
+            bench.press(*key);
+        }
+        paste(&mut bench, text);
+        let notices = &bench.model.view.notices;
+        assert!(
+            notices
+                .iter()
+                .all(|one| !one.text.contains("takes a paste")),
+            "{notices:?}"
+        );
+        bench
+    };
+    let bench = search(&[KeyCode::F(1)]);
+    assert_eq!(Some(&bench.model.view.help.query), wanted.as_ref());
+    let bench = search(&[KeyCode::F(6), KeyCode::Char('/')]);
+    assert_eq!(Some(&bench.model.view.history.query), wanted.as_ref());
+    assert!(bench.model.view.history.typing);
+    let bench = search(&[KeyCode::F(4), KeyCode::Char('/')]);
+    assert_eq!(bench.model.draft.handoff.reading.typing, wanted);
+    let bench = search(&[KeyCode::F(5), KeyCode::Char('/')]);
+    assert_eq!(bench.model.view.reading.typing, wanted);
+}
+
+#[test]
+fn a_paste_goes_into_the_search_of_an_editor_and_not_into_its_text() {
+    for open in [KeyCode::F(3), KeyCode::F(4), KeyCode::F(5)] {
+        let mut bench = Bench::new();
+        bench.press(open);
+        bench.press(KeyCode::Char('e'));
+        bench.key(KeyCode::Char('f'), KeyModifiers::CONTROL);
+        let editor = |bench: &Bench| {
+            let draft = &bench.model.draft;
+            let editor = draft.notes.editor().or(draft.handoff.editor.as_ref());
+            editor
+                .map(|editor| (editor.text(), editor.search.clone()))
+                .expect("an editor")
+        };
+        let (before, _) = editor(&bench);
+        paste(&mut bench, "next\n");
+        assert_eq!(
+            editor(&bench),
+            (before.clone(), Some("next".to_owned())),
+            "{open:?}"
+        );
+        // Once the search is over the text has it.
+        bench.press(KeyCode::Enter);
+        paste(&mut bench, "pasted");
+        assert_ne!(editor(&bench).0, before);
+    }
+}
+
+#[test]
+fn a_key_that_moves_the_focus_comes_out_of_what_lies_over_everything() {
+    // The dialog of an agent that has ended has q and Enter, which mean something else in a panel.
+    let mut bench = Bench::new();
+    bench.exited(0);
+    bench.press(KeyCode::F(6));
+    assert_eq!(
+        (bench.model.view.overlay, bench.model.view.focus),
+        (None, Focus::History)
+    );
+    bench.press(KeyCode::Char('q'));
+    assert!(bench.model.outside.quitting().is_none());
+    assert_eq!(bench.model.view.focus, Focus::Pane);
+    // A page that is read.
+    for (key, focus) in [
+        (KeyCode::F(2), Focus::Scratchpad),
+        (KeyCode::F(3), Focus::Scratchpad),
+        (KeyCode::F(4), Focus::Handoff),
+        (KeyCode::F(9), Focus::Pane),
+    ] {
+        let mut bench = Bench::new();
+        bench.press(KeyCode::F(1));
+        bench.press(key);
+        assert_eq!(
+            (bench.model.view.overlay, bench.model.view.focus),
+            (None, focus),
+            "{key:?}"
+        );
+    }
+    // The review: the reboot still waits for its answer, and what was written is kept.
+    let mut bench = Bench::new();
+    bench.review();
+    bench.press(KeyCode::Char('e'));
+    bench.press(KeyCode::Char('X'));
+    bench.press(KeyCode::F(3));
+    assert_eq!(
+        (bench.model.view.overlay, bench.model.view.focus),
+        (None, Focus::Scratchpad)
+    );
+    assert!(
+        bench.model.draft.handoff.editor.is_none() && bench.model.draft.handoff.edited.is_some()
+    );
+    assert_eq!(bench.step(), Some(Step::Review));
+    // The panel that has the focus below a page comes to light, and is left by the next press.
+    bench.press(KeyCode::F(1));
+    bench.press(KeyCode::F(3));
+    assert_eq!(bench.model.view.focus, Focus::Scratchpad);
+    bench.press(KeyCode::F(3));
+    assert_eq!(bench.model.view.focus, Focus::Pane);
+}

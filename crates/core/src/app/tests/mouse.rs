@@ -232,3 +232,88 @@ fn the_wheel_is_for_what_lies_under_it() {
     ];
     assert_eq!(given(&mut bench, events), "pwr");
 }
+
+fn panel_of(bench: &Bench, wanted: Focus) -> (u16, u16) {
+    let places = layout(&bench.model);
+    let mut panels = places.panels.iter();
+    let (_, area) = panels
+        .find(|(panel, _)| *panel == wanted)
+        .expect("it is shown");
+    (area.x + 5, area.y + 1)
+}
+
+#[test]
+fn the_wheel_moves_what_lies_over_the_pane_and_not_the_agent_behind_it() {
+    let down = MouseEventKind::ScrollDown;
+    for size in [(160, 40), (120, 40), (80, 24)] {
+        let mut bench = bench();
+        bench.rebooted_to_new();
+        let (columns, rows) = size;
+        bench.send(Event::Host(HostEvent::Resized { columns, rows }));
+        bench.send(Event::Pane(PaneEvent::MouseModeSet { on: true }));
+        bench.press(KeyCode::F(6));
+        let list = panel_of(&bench, Focus::History);
+        assert_eq!(given(&mut bench, [report(down, list)]), "");
+        assert_eq!(bench.model.view.history.selected, 1, "{size:?}");
+        given(&mut bench, [report(down, list)]);
+        assert_eq!(bench.model.view.history.selected, 1, "the last one");
+        given(&mut bench, [report(ScrollUp, list)]);
+        assert_eq!(bench.model.view.history.selected, 0);
+        // Its details lie over the pane.
+        bench.press(KeyCode::Enter);
+        assert_eq!(given(&mut bench, [report(down, (5, 5))]), "", "{size:?}");
+        assert_eq!(bench.model.view.history.scroll, 3);
+        assert_eq!(bench.model.view.history.selected, 0);
+    }
+    // A history that is not in focus is not moved, and the pane beside it is the agent's again.
+    let mut bench = bench();
+    bench.rebooted_to_new();
+    bench.send(Event::Pane(PaneEvent::MouseModeSet { on: true }));
+    let list = panel_of(&bench, Focus::History);
+    let [pane, ..] = cells(&bench);
+    assert_eq!(
+        given(&mut bench, [report(down, list), report(down, pane)]),
+        "w"
+    );
+    assert_eq!(bench.model.view.history.selected, 0);
+}
+
+#[test]
+fn the_wheel_moves_the_cursor_of_an_editor() {
+    let down = MouseEventKind::ScrollDown;
+    let text: String = (0..40).map(|line| format!("- line {line}\n")).collect();
+    let mut bench = bench();
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(text))));
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    let there = panel_of(&bench, Focus::Scratchpad);
+    let row = |bench: &Bench| bench.model.draft.notes.editor().unwrap().area.cursor().0;
+    let before = bench.model.draft.notes.first_line();
+    given(
+        &mut bench,
+        [
+            report(down, there),
+            report(down, there),
+            report(ScrollUp, there),
+        ],
+    );
+    assert_eq!(
+        (row(&bench), bench.model.draft.notes.first_line()),
+        (3, before)
+    );
+    bench.press(KeyCode::Esc);
+    // In the handoff's panel, and in the review.
+    for key in [KeyCode::F(4), KeyCode::F(5)] {
+        bench.press(key);
+        bench.press(KeyCode::Char('e'));
+        let there = panel_of(&bench, Focus::Handoff);
+        let row = |bench: &Bench| {
+            let editor = bench.model.draft.handoff.editor.as_ref();
+            editor.expect("it is open").area.cursor().0
+        };
+        let before = row(&bench);
+        given(&mut bench, [report(down, there)]);
+        assert_eq!(row(&bench), before + 3, "{key:?}");
+        bench.press(KeyCode::Esc);
+    }
+}

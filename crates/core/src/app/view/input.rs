@@ -26,8 +26,8 @@ use crate::app::{
     event::{HostEvent, TimerId},
     facts,
     model::{
-        CarryOut, Focus, Model, Overlay, draft::HandoffDraft, reading::Reading, reboot::Replaced,
-        view::HelpSearch,
+        CarryOut, Editor, Focus, Model, Overlay, draft::HandoffDraft, reading::Reading,
+        reboot::Replaced, view::HelpSearch,
     },
     outside::control,
     reboot::{
@@ -119,7 +119,13 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
         (None, Focus::Pane) => on_latin_keyboard(key),
         _ => without_chord(on_latin_keyboard(key)),
     };
-    let outcome = match (model.view.overlay, model.view.focus) {
+    let outcome = own_key(model, key);
+    carry_out(model, outcome);
+}
+
+/// Handles a key of what has the focus, other than the hosted program.
+fn own_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
+    match (model.view.overlay, model.view.focus) {
         (Some(Overlay::Review), _) if model.draft.handoff.editor.is_none() => {
             let (text, line) = (editing::shown_text(model), editing::line_in_view(model));
             let ways = [trim::other_way(model), trim::next_way(model)];
@@ -144,8 +150,7 @@ fn key(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
             let (history, has_run) = (&mut model.view.history, model.autopilot.is_some());
             history.key(key, &model.lineage, has_run, busy)
         }
-    };
-    carry_out(model, outcome);
+    }
 }
 
 /// Carries out what follows from a key, and what it asks of another feature; the person is shown why that was not done, if so.
@@ -292,6 +297,21 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
 }
 
+/// Gives a part of the screen the keys, and takes away what lies over everything: the key would seem dead behind it.
+fn go_to(model: &mut Model, focus: Focus) {
+    if model.view.overlay.take().is_some() {
+        model.draft.leave_editors(model.now).carry_out(model);
+    }
+    set_focus(model, focus);
+}
+
+/// Gives a panel the keys, or the pane if the panel has them already.
+fn go_to_panel(model: &mut Model, panel: Focus) {
+    let covered = model.view.overlay.is_some();
+    let back = panel.or_back(model.view.focus);
+    go_to(model, if covered { panel } else { back });
+}
+
 /// Does what a key of the keymap asks for, or refuses to.
 pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
     match action {
@@ -312,13 +332,11 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             model.view.set_panel_width(i32::from(width) + by);
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
-        Action::FocusNext => set_focus(model, model.view.focus.next()),
-        Action::FocusDirection(direction) => {
-            set_focus(model, model.view.focus.toward(direction));
-        }
-        Action::Scratchpad => set_focus(model, Focus::Scratchpad.or_back(model.view.focus)),
-        Action::Handoff => set_focus(model, Focus::Handoff.or_back(model.view.focus)),
-        Action::History => set_focus(model, Focus::History.or_back(model.view.focus)),
+        Action::FocusNext => go_to(model, model.view.focus.next()),
+        Action::FocusDirection(direction) => go_to(model, model.view.focus.toward(direction)),
+        Action::Scratchpad => go_to_panel(model, Focus::Scratchpad),
+        Action::Handoff => go_to_panel(model, Focus::Handoff),
+        Action::History => go_to_panel(model, Focus::History),
         Action::Reboot => {
             model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
@@ -338,7 +356,7 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
         Action::Scroll => {
-            set_focus(model, Focus::Pane);
+            go_to(model, Focus::Pane);
             // The end of the client takes its full screen with it.
             let has_ended = model.session.agent.state == AgentState::Exited;
             let keeps_nothing = if has_ended {
@@ -389,7 +407,7 @@ impl HandoffDraft {
             KeyCode::Char('d') => request = Some(Request::Act(Action::Defer)),
             KeyCode::Esc => request = Some(Request::Cancel),
             KeyCode::Char('e') => request = Some(Request::EditHandoff),
-            KeyCode::Char('y') => done.copy_document("handoff", text),
+            KeyCode::Char('y') => done.copy_document("handoff", &self.handoff.current().text),
             KeyCode::Char('x') => done = self.discard_edit(),
             KeyCode::Char('m') => {
                 self.handoff.toggle_missing();
@@ -408,13 +426,23 @@ impl HandoffDraft {
     }
 }
 
-/// Handles a paste as text, never as keys: it goes to the child, into an editor, or nowhere.
+/// The most characters of a paste that are searched for.
+const SEARCHED: usize = 200;
+
+/// Returns the editor that has the keys, if one has.
+fn open_editor(model: &Model) -> Option<&Editor> {
+    match (model.view.overlay, model.view.focus) {
+        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.as_ref(),
+        (None, Focus::Scratchpad) => model.draft.notes.editor(),
+        _ => None,
+    }
+}
+
+/// Handles a paste as text, never as keys that decide: it goes to the child, into an editor, its first line into a search, or nowhere.
 fn paste(model: &mut Model, piece: HostInput) {
-    let in_editor = match (model.view.overlay, model.view.focus) {
-        (Some(Overlay::Review), _) | (None, Focus::Handoff) => model.draft.handoff.editor.is_some(),
-        (None, Focus::Scratchpad) => model.draft.notes.editor().is_some(),
-        _ => false,
-    };
+    let editor = open_editor(model);
+    let in_editor = editor.is_some();
+    let searches = takes_text(model) && editor.is_none_or(|editor| editor.search.is_some());
     if model.view.has_pane() {
         if model.session.agent.suspended.is_some() {
             // Its last piece continues the agent, or the rest would be passed on without a beginning.
@@ -443,6 +471,14 @@ fn paste(model: &mut Model, piece: HostInput) {
         && let Some(search) = model.view.copy.paste(&text)
     {
         return model.emit(search);
+    }
+    if searches {
+        let line = text.lines().next().unwrap_or_default();
+        for c in line.chars().filter(|c| !c.is_control()).take(SEARCHED) {
+            let outcome = own_key(model, KeyEvent::from(KeyCode::Char(c)));
+            carry_out(model, outcome);
+        }
+        return;
     }
     if !in_editor {
         model.info("nothing here takes a paste: focus the pane, or press e to edit");

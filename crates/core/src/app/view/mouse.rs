@@ -15,7 +15,7 @@ use pitstop_terminal::input::HostInput;
 use crate::app::{
     effect::Effect,
     model::{
-        Focus, Model,
+        Focus, Model, Overlay,
         copy::MousePlace,
         view::{MouseGrip, View},
     },
@@ -78,9 +78,17 @@ pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
             model.view.set_panel_width(width);
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
-        MouseAct::Scroll(None, lines) => model.view.scroll_overlay(lines),
+        MouseAct::Scroll(None, lines) => {
+            match (model.view.overlay, &mut model.draft.handoff.editor) {
+                (Some(Overlay::Review), Some(editor)) => editor.scroll(lines),
+                _ => model.view.scroll_overlay(lines),
+            }
+        }
         MouseAct::Scroll(Some(Focus::Scratchpad), lines) => model.draft.notes.scroll(lines),
-        MouseAct::Scroll(Some(Focus::Handoff), lines) => model.draft.handoff.reading.scroll(lines),
+        MouseAct::Scroll(Some(Focus::Handoff), lines) => model.draft.handoff.scroll(lines),
+        MouseAct::Scroll(Some(Focus::History), lines) if model.view.focus == Focus::History => {
+            model.view.history.wheel(lines, &model.lineage);
+        }
         MouseAct::Scroll(Some(Focus::Pane | Focus::History), _) => {}
     }
 }
@@ -192,6 +200,8 @@ fn wheel_act(
     let under = layout.at(mouse.column, mouse.row);
     let panel = if model.view.overlay.is_some() {
         None
+    } else if under? == Focus::Pane && has_large_view(model) {
+        Some(Focus::History)
     } else if under? == Focus::Pane {
         let reads = model.view.focus == Focus::Pane && is_for_copy_mode(model, mouse);
         let act = if reads {
@@ -208,6 +218,11 @@ fn wheel_act(
         MouseEventKind::ScrollUp => Some(MouseAct::Scroll(panel, -WHEEL_LINES)),
         _ => None,
     }
+}
+
+/// Reports whether the details of an iteration or the run view lie over the pane.
+fn has_large_view(model: &Model) -> bool {
+    model.view.focus == Focus::History && model.view.history.is_large()
 }
 
 /// Reports whether a press is on the border between pane and panels: on both of the lines side by side, but not their ends.

@@ -156,6 +156,7 @@ impl Reading {
         if self.typing.is_some() {
             return self.type_key(key, text);
         }
+        self.missed = false;
         match key.code {
             KeyCode::Down | KeyCode::Char('j') => self.scroll(1),
             KeyCode::Up | KeyCode::Char('k') => self.scroll(-1),
@@ -400,6 +401,12 @@ mod tests {
         press(&mut reading, KeyCode::Char('q'));
         press(&mut reading, KeyCode::Enter);
         assert!(reading.missed);
+        for code in [KeyCode::Down, KeyCode::Tab, KeyCode::Char('/')] {
+            press(&mut reading, KeyCode::Char('n'));
+            assert!(reading.missed, "{code:?}");
+            press(&mut reading, code);
+            assert!(!reading.missed, "{code:?}");
+        }
     }
 
     #[test]
