@@ -59,7 +59,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     let gutter = if columns > 1 { GUTTER } else { 0 };
     let (page, selected) = page_rows(model, usize::from(wide.saturating_sub(gutter)), theme);
     let (columns, height) = (usize::from(columns), usize::from(list.height));
-    let first = first_row(&page, selected, usize::from(scroll), columns, height);
+    let begin = |scroll| first_row(&page, selected, scroll, columns, height);
+    let (base, first) = (begin(0), begin(usize::from(scroll)));
     let (columns, end) = place_rows(&page, first, columns, height, theme);
     for (column, rows) in (0..).zip(columns) {
         let area = Rect {
@@ -70,7 +71,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
         frame::rows(buf, area, &rows);
     }
     let (above, below) = (first > 0, end < page.len());
-    let furthest = (!below).then(|| i32::try_from(first).unwrap_or(i32::MAX));
+    let furthest = (!below).then(|| i32::try_from(first - base).unwrap_or(i32::MAX));
     model.view.bounds.found(0, furthest);
     let mark = text::mark(above, below, end, page.len());
     let esc = if search.query.is_empty() {
@@ -85,7 +86,8 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     frame::foot(buf, area, &hints.collect::<Vec<_>>(), &mark, theme);
 }
 
-/// Returns the row that the page begins with: the selected row stays in sight, and the page is not scrolled past its end.
+/// Returns the row that the page begins with: the selected row is in sight until the page is scrolled from there, and that not past its
+/// end.
 fn first_row(
     page: &[Row],
     selected: Option<usize>,
@@ -95,13 +97,13 @@ fn first_row(
 ) -> usize {
     let theme = Theme::default();
     let end = |first: usize| place_rows(page, first, columns, height, &theme).1;
-    let mut first = scroll.min(page.len());
+    let mut first = 0;
     if let Some(row) = selected {
-        first = 0;
         while end(first) <= row && first < row {
             first += 1;
         }
     }
+    first = (first + scroll).min(page.len());
     while first > 0 && end(first - 1) == page.len() {
         first -= 1;
     }
@@ -396,12 +398,16 @@ fn draw_question(
 ) {
     let wide = 64.min(pane.width);
     let cells = usize::from(wide.saturating_sub(4));
+    let hints = frame::hint_rows(keys, cells, theme);
+    // The border and the blank row take three: in a low pane the last words give way to the keys.
+    let room = usize::from(pane.height).saturating_sub(hints.len() + 3);
     let mut lines: Vec<Line<'static>> = said
         .iter()
         .flat_map(|one| text::wrapped(one, theme.text, cells))
+        .take(room)
         .collect();
     lines.push(Line::default());
-    lines.extend(frame::hint_rows(keys, cells, theme));
+    lines.extend(hints);
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear_beside(buf, pane, area);
     let inner = frame::draw_border(buf, area, frame::title(title, true, theme), true, theme);

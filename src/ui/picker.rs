@@ -124,8 +124,10 @@ impl PickerView {
             let others = ["↑↓ choose", "/ filter", "n new session", way_out];
             enter.as_deref().into_iter().chain(others).collect()
         };
-        let window = text::mark(false, false, self.chosen, shown.len());
-        frame::foot(buf, whole, &hints, &window, theme);
+        let room = self.room.unwrap_or(usize::MAX);
+        let below = shown.len().saturating_sub(self.first) > room;
+        let mark = text::mark(self.first > 0, below, self.chosen + 1, shown.len());
+        frame::foot(buf, whole, &hints, &mark, theme);
     }
 
     fn draw_list(&mut self, buf: &mut Buffer, area: Rect, shown: &[usize], theme: &Theme) {
@@ -140,6 +142,7 @@ impl PickerView {
             area = frame::below(area, 1);
         }
         if shown.is_empty() {
+            self.first = 0;
             return frame::rows(
                 buf,
                 area,
@@ -287,6 +290,14 @@ mod tests {
         view.rows[49].fields[2] = "the last one".to_owned();
         view.chosen = 49;
         assert!(lines(&mut view, 70, 12).join("\n").contains("the last one"));
+        assert!(lines(&mut view, 70, 12).join("\n").contains("↑ 50/50"));
+        view.chosen = 0;
+        assert!(lines(&mut view, 70, 12).join("\n").contains("↓ 1/50"));
+        view.filter = Some("no such".to_owned());
+        assert!(!lines(&mut view, 70, 12).join("\n").contains("/50"));
+        view.filter = None;
+        view.rows.truncate(2);
+        assert!(!lines(&mut view, 70, 12).join("\n").contains("1/2"));
         for (width, height) in [(1, 1), (3, 2), (20, 5), (300, 4)] {
             lines(&mut view, width, height);
         }

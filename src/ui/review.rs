@@ -189,8 +189,9 @@ pub(super) fn keys_at(
         .filter_map(|row| {
             let said = said(row);
             let (sign, name) = said.split_at_checked(said.find(char::is_alphabetic)?)?;
-            let is_way =
-                matches!(sign, "▸ " | "  ") && WAYS.iter().any(|way| name.starts_with(way));
+            let is_way = matches!(sign, "▸ " | "  ")
+                && WAYS.iter().any(|way| name.starts_with(way))
+                && !name.starts_with(NO_TRIM);
             is_way.then_some((row, sign == "▸ "))
         })
         .collect();
@@ -210,6 +211,9 @@ const ON_THE_FLY: &str = "On the fly";
 const FRESH: &str = "Fresh";
 const IN_PLACE: &str = "In place";
 const TRIM: &str = "Trim";
+
+/// The words in the place of a trim that cannot be made, which is no way.
+const NO_TRIM: &str = "Trim is not possible";
 
 /// The names of the ways.
 const WAYS: [&str; 4] = [ON_THE_FLY, FRESH, IN_PLACE, TRIM];
@@ -437,7 +441,7 @@ fn way_lines(model: &Model, cells: usize, beside: bool, theme: &Theme) -> Vec<Li
             format!("{} of {of} removed", offer.figure.responses)
         }
         Err(NotOffered::Reading) => "Trim: reading the transcript …".to_owned(),
-        Err(why) => format!("Trim is not possible: {}", text::safe(&why.to_string())),
+        Err(why) => format!("{NO_TRIM}: {}", text::safe(&why.to_string())),
     };
     let indent = if offer.is_ok() { WAY.0 } else { 2 };
     let lead = text::Lead::hanging(" ".repeat(indent), theme.dim);

@@ -265,6 +265,9 @@ fn help_names_each_key_of_the_views_and_breaks_no_group() {
             "In the message log and the chart",
             "a page; PgUp and PgDn, too",
             "copy a word, a line",
+            "pin your prompt",
+            "drop that prompt",
+            "chart: what fills the window",
         ] {
             assert!(all.contains(said), "{size:?}: no {said:?}");
         }
@@ -971,7 +974,6 @@ fn hostile_text_reaches_no_cell_raw() {
     let mut model = working(NORMAL);
     model.session.title = hostile.to_owned();
     model.session.agent.model = Some(hostile.to_owned());
-    model.session.agent.limits = vec![hostile.to_owned()];
     model.session.agent.exit = Some(hostile.to_owned());
     model.view.notices.clear();
     model.error(hostile);
@@ -1602,8 +1604,18 @@ fn the_prompt_cache_and_the_cost_of_a_turn_are_shown_where_they_are_known() {
 #[test]
 fn usage_limits_are_shown_where_there_is_room() {
     let mut model = working((132, 50));
-    model.session.agent.limits = vec!["5-hour limit 40 %, resets 14:00".to_owned()];
-    assert!(said(&model, "5-hour limit 40 %, resets 14:00"));
+    // The scene is at 9 o'clock of a Saturday.
+    for (hours, words) in [(5, "14:00"), (15, "Sun 00:00"), (72, "Tue 09:00")] {
+        let limit = pitstop_agent::RateLimit {
+            used_percentage: 40.0,
+            resets_at: u64::try_from(at(hours * 3_600).wall.timestamp()).ok(),
+        };
+        model.session.agent.limits = vec![("5 h", limit)];
+        model.now = at(715);
+        assert!(said(&model, &format!("5 h limit 40 %, resets {words}")));
+        model.now = at(hours * 3_600);
+        assert!(!said(&model, "5 h limit"), "it has begun again");
+    }
 }
 
 #[test]
@@ -2199,6 +2211,26 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
     }
     assert!(shot(&model).contains("▸ Trim"), "{}", shot(&model));
     assert_eq!(keys(&model, "Fresh"), [KeyCode::Char('w')]);
+    // The row that says that no trim is possible is no way.
+    let mut model = working(NORMAL);
+    scene::bridge_says(&mut model, 712, [pitstop_agent::bridge::Said::Hello]);
+    act(&mut model, Action::Reboot);
+    scene::plan_trim(
+        &mut model,
+        713,
+        [128_400, 128_100, 127_900, 127_000, 126_300],
+    );
+    for _ in 0..2 {
+        if !shot(&model).contains("▸ In place") {
+            press(&mut model, KeyCode::Char('w'));
+        }
+    }
+    assert_eq!(keys(&model, "In place"), []);
+    assert_eq!(keys(&model, "Fresh"), [KeyCode::Char('w')]);
+    assert_eq!(keys(&model, "Trim is not"), []);
+    press(&mut model, KeyCode::Char('w'));
+    assert!(shot(&model).contains("▸ Fresh"), "{}", shot(&model));
+    assert_eq!(keys(&model, "In place"), [KeyCode::Char('w')]);
 }
 
 #[test]
@@ -2439,4 +2471,94 @@ fn a_list_that_was_scrolled_to_its_end_goes_back_by_the_first_key() {
     let end = shot(&model);
     press(&mut model, KeyCode::Char('k'));
     assert_ne!(shot(&model), end);
+}
+
+#[test]
+fn a_limit_that_lasts_for_days_names_its_day_in_footer_and_status() {
+    use pitstop_agent::{AgentEvent, Failure};
+    for (hours, words) in [(1, "10:00"), (20, "Sun 05:00"), (100, "Wed 13:00")] {
+        let mut model = working(NORMAL);
+        let limit = AgentEvent::TurnFailed {
+            session: model.session.id,
+            failure: Failure::UsageLimit,
+            message: "limit reached".to_owned(),
+        };
+        update(&mut model, 712, Event::Agent(limit));
+        model.view.notices.clear();
+        model.session.agent.limit_reset = Some(at(hours * 3_600).wall);
+        let footer = shot(&model).lines().last().expect("a footer").to_owned();
+        assert!(
+            footer.starts_with(&format!(" limit until {words}")),
+            "{footer}"
+        );
+        let report = pitstop_core::app::report::status(&model);
+        let reason = format!("until {words} UTC");
+        assert_eq!(report.agent.reason, Some(reason));
+    }
+}
+
+#[test]
+fn a_message_of_yesterday_has_its_day() {
+    let mut model = working(NORMAL);
+    model
+        .view
+        .log("the night begins", false, at(14 * 3_600).wall);
+    model
+        .view
+        .log("the night is over", false, at(20 * 3_600).wall);
+    model.now = at(21 * 3_600);
+    act(&mut model, Action::Messages);
+    let shown = shot(&model);
+    assert!(
+        shown.contains(" Sat 23:00:00   the night begins"),
+        "{shown}"
+    );
+    assert!(shown.contains(" 05:00:00   the night is over"), "{shown}");
+}
+
+#[test]
+fn all_that_a_search_in_help_finds_can_be_read() {
+    for (size, query) in [((60, 16), "co"), ((80, 24), "c"), ((40, 12), "copy")] {
+        let mut model = working(size);
+        act(&mut model, Action::Help);
+        for c in query.chars() {
+            press(&mut model, KeyCode::Char(c));
+        }
+        let mut all = shot(&model);
+        assert!(all.contains('▸'), "{all}");
+        for _ in 0..9 {
+            press(&mut model, KeyCode::PageDown);
+            all = shot(&model);
+        }
+        assert!(all.contains("2 or 3 clicks"), "{size:?}:\n{all}");
+        // The first key back is seen at once, and another selection is in sight.
+        press(&mut model, KeyCode::PageUp);
+        assert_ne!(shot(&model), all);
+        press(&mut model, KeyCode::Down);
+        assert!(shot(&model).contains('▸'), "{size:?}");
+    }
+}
+
+#[test]
+fn a_question_keeps_its_keys_in_a_low_terminal() {
+    for size in [(40, 10), (44, 11), (60, 12)] {
+        let mut model = working(size);
+        scene::begin_turn(&mut model, 715);
+        let why = "no room is left on the device".to_owned();
+        update(
+            &mut model,
+            716,
+            Event::Read(ReadEvent::ScratchpadNotSaved(why)),
+        );
+        act(&mut model, Action::Quit);
+        let shown = shot(&model);
+        for key in ["d detach", "Enter/y end the agent", "stays"] {
+            assert!(shown.contains(key), "{size:?}:\n{shown}");
+        }
+        model.view.overlay = Some(Overlay::Exited);
+        let shown = shot(&model);
+        for key in ["q quit", "Esc hide"] {
+            assert!(shown.contains(key), "{size:?}:\n{shown}");
+        }
+    }
 }
