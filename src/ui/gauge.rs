@@ -28,7 +28,7 @@ use pitstop_base::keymap::Action;
 use pitstop_core::{
     api::wire::AgentState,
     app::{Model, cold_cache, cost, forecast, payoff, reboot::compaction, report, trim},
-    guard::{Advice, Assessment, Figure, Lines, Source, Threshold},
+    guard::{Assessment, Figure, Level, Lines, Source, Threshold},
 };
 use pitstop_transcript::Tokens;
 
@@ -134,7 +134,7 @@ fn known_lines(
     }
     let lines_decide = figure_meaning(model).is_none();
     let asks = lines_decide && model.reboot.attempt.is_none();
-    if figure.advice == Advice::SaveAndReboot && asks {
+    if figure.level == Level::Overflow && asks {
         let key = model.keys().hint(Action::Reboot).unwrap_or_default();
         let advice = text::join(&["time for a reboot".to_owned(), key], cells);
         ranked.push((2, frame::row(advice, level.add_modifier(Modifier::BOLD))));

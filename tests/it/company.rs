@@ -72,15 +72,18 @@ fn a_status_bar_gets_a_line_whenever_it_changes_and_an_empty_one_at_the_end() {
 }
 
 #[test]
-fn a_status_bar_that_has_gone_leaves_no_process_behind() {
+fn a_status_bar_and_a_list_whose_reader_has_gone_leave_no_process_behind() {
     let pitstop = Launch::quiet_demo().start_idle();
-    let mut watching = watch(&pitstop);
-    let mut out = BufReader::new(watching.stdout.take().expect("its output"));
-    let mut line = String::new();
-    out.read_line(&mut line).expect("a line");
-    drop(out);
-    let ended = || watching.try_wait().expect("a child").is_some();
-    poll::until_true(SOON, ended, || "it goes on".to_owned());
+    let mut list = pitstop.launch.command(&["ls", "--watch"]);
+    let list = list.stdout(Stdio::piped()).spawn().expect("it runs");
+    for mut watching in [watch(&pitstop), list] {
+        let mut out = BufReader::new(watching.stdout.take().expect("its output"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        drop(out);
+        let ended = || watching.try_wait().expect("a child").is_some();
+        poll::until_true(SOON, ended, || "it goes on".to_owned());
+    }
 }
 
 /// A stand-in for herdr that notes the pane's variables and its arguments, and the environment of a pane.
@@ -208,19 +211,6 @@ fn in_tmux_the_pane_has_the_title_while_pitstop_runs_and_its_status_bar_the_line
     poll::until_true(SOON, || title() == "mine", title);
     terminal.wait_for_text("[]", SOON);
     tmux(&["kill-server"]);
-}
-
-#[test]
-fn a_list_whose_reader_has_gone_leaves_no_process_behind() {
-    let pitstop = Launch::quiet_demo().start_idle();
-    let mut command = pitstop.launch.command(&["ls", "--watch"]);
-    let mut watching = command.stdout(Stdio::piped()).spawn().expect("it runs");
-    let mut out = BufReader::new(watching.stdout.take().expect("its output"));
-    let mut line = String::new();
-    out.read_line(&mut line).expect("a line");
-    drop(out);
-    let ended = || watching.try_wait().expect("a child").is_some();
-    poll::until_true(SOON, ended, || "it goes on".to_owned());
 }
 
 #[test]

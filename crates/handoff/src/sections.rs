@@ -118,6 +118,7 @@ pub(super) fn make_sections(
     let summary = sources.summary.map_or_else(String::new, |text| {
         summary_section(text, &Known::gather(state, at_hand), &mut said)
     });
+    let plan = at_hand.plan.as_deref().unwrap_or_default();
     let git = sources.git.iter();
     let git = git.map(|line| format!("- {}", one_line(line)));
     BTreeMap::from([
@@ -126,7 +127,7 @@ pub(super) fn make_sections(
         ("rejected", work::rejected_lines(state)),
         ("first_request", work::quote_lines(sources.first_request)),
         ("latest_request", work::quote_lines(sources.latest_request)),
-        ("plan", work::plan_section(at_hand)),
+        ("plan", work::quote_lines(plan)),
         (
             "work",
             work::file_lines(at_hand, !sources.git.is_empty(), state),

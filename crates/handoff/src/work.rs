@@ -159,11 +159,6 @@ pub(super) fn tried_text(failure: &Failure) -> String {
     }
 }
 
-/// Returns the latest plan of the agent.
-pub fn plan_section(work: &WorkAtHand) -> String {
-    quote_lines(work.plan.as_deref().unwrap_or_default())
-}
-
 /// The amount of detail of the steps, in bytes, by their age: nearly all of the last ones, less of those before. The handoff bench
 /// decided between these and others: the output of old calls takes the room of calls and predicts less of what is used next.
 const DETAILS: [(usize, Detail); 3] = [

@@ -111,8 +111,6 @@ pub struct Modes {
     pub kitty_flags: u8,
     /// The `modifyOtherKeys` level: 0, 1 or 2.
     pub modify_other_keys: u8,
-    /// Changes of the colour scheme are reported (2031).
-    pub colour_scheme_reports: bool,
 }
 
 /// Returns the length in bytes of an unfinished UTF-8 character at the end of the child's output: its rest comes with the

@@ -346,7 +346,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         }
         ReadEvent::SessionNamed(of, started) => agent::session_named(model, of, &started),
         ReadEvent::Moved { session } => {
-            if model.session.is_moved_to(session) {
+            if !model.session.agent.daemon.sessions.is_empty() && model.session.id != session {
                 model.session.forked(session);
                 reboot::on(model, RebootEvent::SessionMoved);
             }

@@ -240,14 +240,11 @@ fn request(model: &Model, cause: Cause) -> Result<Next, Refusal> {
         _ => None,
     };
     let asked = shown.is_some();
-    match &model.reboot.attempt {
-        Some(attempt) if asked && attempt.is_harmless() => {
-            return Ok(Next::All(Vec::from_iter(shown)));
-        }
-        Some(attempt) if !attempt.is_warming() => {
-            return Err(Refusal::UnderWay(attempt.step()));
-        }
-        Some(_) | None => {}
+    if asked && model.reboot.has_attempt(Attempt::is_harmless) {
+        return Ok(Next::All(Vec::from_iter(shown)));
+    }
+    if let Some(step) = model.reboot.busy_step() {
+        return Err(Refusal::UnderWay(step));
     }
     if model.outside.quitting().is_some() {
         return Err(Refusal::Quitting);

@@ -35,11 +35,7 @@ pub fn is_given(stop_phrase: &str, message: &str) -> bool {
 pub fn line<'a>(stop_phrase: &str, message: &'a str) -> Option<&'a str> {
     let stop_phrase = stop_phrase.trim();
     let mut lines = own_lines(message).filter(|_| !stop_phrase.is_empty());
-    lines.find(|line| is_in_line(stop_phrase, line))
-}
-
-fn is_in_line(stop_phrase: &str, line: &str) -> bool {
-    is_alone(stop_phrase, line) || is_in_tag(stop_phrase, line)
+    lines.find(|line| is_alone(stop_phrase, line) || is_in_tag(stop_phrase, line))
 }
 
 /// Reports whether the line holds nothing but the stop phrase.

@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fmt,
     ops::Range,
     time::Duration,
 };
@@ -47,18 +46,7 @@ pub(super) struct Entry {
     pub change: Change,
 }
 
-impl fmt::Debug for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry")
-            .field("table", &self.key.table)
-            .field("name", &self.key.name)
-            .field("at", &self.at)
-            .finish_non_exhaustive()
-    }
-}
-
 /// A file that has been walked to its end.
-#[derive(Debug)]
 pub(super) struct Written {
     pub source: SourceText,
     /// The settings that are well formed, in the order of the file.
@@ -415,7 +403,7 @@ impl Walk {
                 continue;
             }
             let text = value.get_ref().as_str();
-            match text.filter(|text| schema::is_variable_value(text)) {
+            match text.filter(|text| schema::has_no_nul(text)) {
                 Some(text) => {
                     pairs.insert(name.get_ref().to_string(), text.to_owned());
                 }

@@ -9,7 +9,6 @@ use super::{
 use pitstop_base::keymap::{Action, KeyFault, Keymap, Trigger, default_prefix};
 
 /// A file or flag that has an effect.
-#[derive(Debug)]
 pub(super) struct Layer {
     pub written: Written,
     /// True if its owner is the user, or the user trusts it. If not, keys that are the user's alone are left out with a

@@ -280,7 +280,7 @@ fn none_if_empty(text: String) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-fn has_no_nul(text: &str) -> bool {
+pub(super) fn has_no_nul(text: &str) -> bool {
     text.len() <= MAX_TEXT && !text.contains('\0')
 }
 
@@ -354,11 +354,6 @@ fn is_store(text: &str) -> bool {
 /// Reports whether a text may be the name of an environment variable.
 pub(super) fn is_variable(text: &str) -> bool {
     !text.is_empty() && !text.contains('=') && has_no_controls(text)
-}
-
-/// Reports whether a text may be the value of an environment variable.
-pub(super) fn is_variable_value(text: &str) -> bool {
-    has_no_nul(text)
 }
 
 #[cfg(test)]

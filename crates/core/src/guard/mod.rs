@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   Reading ──▶ Readings ──▶ used ─┐
-//!   override, status line, model ──▶ window ─▶ usable ─▶ Lines ─▶ Level, Advice, Crossing
+//!   override, status line, model ──▶ window ─▶ usable ─▶ Lines ─▶ Level, Crossing
 //!   where the client itself acts ───────────────────────┘
 //! ```
 
@@ -62,28 +62,6 @@ impl Default for GuardSettings {
     }
 }
 
-/// The advice of the guard.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Advice {
-    /// The advice is to carry on.
-    #[default]
-    None,
-    /// The advice is to write a checkpoint and to draft the handoff.
-    Save,
-    /// The advice is to reboot at the next good moment.
-    SaveAndReboot,
-}
-
-impl From<Level> for Advice {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Healthy | Level::Warning => Self::None,
-            Level::Critical => Self::Save,
-            Level::Overflow => Self::SaveAndReboot,
-        }
-    }
-}
-
 /// The meaning of a figure in a window of known size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assessment {
@@ -97,8 +75,6 @@ pub struct Assessment {
     pub percent: f64,
     /// The last threshold passed.
     pub level: Level,
-    /// The advice for this level.
-    pub advice: Advice,
     /// The positions of the thresholds and of the refusal, in tokens.
     pub lines: Lines,
 }
@@ -126,7 +102,6 @@ pub fn assess(
         usable,
         percent: share(used, usable),
         level,
-        advice: level.into(),
         lines,
     }
 }
@@ -542,19 +517,18 @@ mod tests {
 
     #[test]
     fn the_figures_of_the_contract() {
-        use Advice::SaveAndReboot;
         let cases = [
-            (100_000, 200_000, 55.6, Level::Warning, Advice::None),
-            (130_000, 200_000, 72.2, Level::Critical, Advice::Save),
-            (155_000, 200_000, 86.1, Level::Overflow, SaveAndReboot),
-            (100_000, 1_000_000, 10.2, Level::Healthy, Advice::None),
-            (155_000, 1_000_000, 15.8, Level::Healthy, Advice::None),
+            (100_000, 200_000, 55.6, Level::Warning),
+            (130_000, 200_000, 72.2, Level::Critical),
+            (155_000, 200_000, 86.1, Level::Overflow),
+            (100_000, 1_000_000, 10.2, Level::Healthy),
+            (155_000, 1_000_000, 15.8, Level::Healthy),
         ];
-        for (used, window, percent, level, advice) in cases {
+        for (used, window, percent, level) in cases {
             let found = assessed(used, window);
             assert_eq!(
-                (rounded(found.percent), found.level, found.advice),
-                (percent, level, advice),
+                (rounded(found.percent), found.level),
+                (percent, level),
                 "{used}"
             );
             assert_eq!(found.usable, Tokens(window - 20_000));

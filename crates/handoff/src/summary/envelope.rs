@@ -59,7 +59,7 @@ pub fn read_outcome(ran: &Ran) -> Outcome {
         },
     };
     Outcome {
-        text: text.map_err(|why| shown_reason(&why)),
+        text: text.map_err(|why| clipped_line(&make_harmless(&why), REASON_CAP)),
         cost_usd: cost.filter(|cost| cost.is_finite() && (0.0..1e6).contains(cost)),
         duration_ms: took,
     }
@@ -112,10 +112,6 @@ fn without_envelope(ran: &Ran, how: &str) -> String {
         None if ran.stdout.is_empty() => format!("the client ended with {how} and said nothing"),
         None => format!("the client ended with {how} and its answer is no JSON result"),
     }
-}
-
-fn shown_reason(why: &str) -> String {
-    clipped_line(&make_harmless(why), REASON_CAP)
 }
 
 #[cfg(test)]

@@ -359,7 +359,6 @@ impl Engine {
             alternate_scroll: self.mode(TermMode::ALTERNATE_SCROLL),
             kitty_flags: self.keyboard.flags,
             modify_other_keys: self.modify_other_keys,
-            colour_scheme_reports: self.scheme_reports,
         }
     }
 

@@ -281,7 +281,6 @@ fn modes_are_reported_as_set() {
             alternate_scroll: false,
             kitty_flags: 0,
             modify_other_keys: 1,
-            colour_scheme_reports: true,
         }
     );
     for (mode, tracking) in [

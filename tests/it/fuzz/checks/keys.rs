@@ -84,7 +84,6 @@ fn modes(input: &mut Input) -> Modes {
         kitty_flags: second % 32,
         mouse: mouse[usize::from(second >> 5) % mouse.len()],
         modify_other_keys: third % 3,
-        colour_scheme_reports: bit(third, 7),
     }
 }
 

@@ -18,8 +18,10 @@ use super::{Act, Acts, RunInput, on, run_facts::RunFacts, steps::SETTLE_FRESH};
 impl Run {
     /// Types what a person has queued though the run is held, at a safe moment.
     pub(super) fn type_queued(&mut self, facts: &RunFacts, acts: &mut Acts) {
-        if facts.prompt_box.is_safe {
-            acts.0.extend(self.take_queued().map(Act::Submit));
+        let is_next = facts.prompt_box.is_safe && !self.said;
+        if let Some(text) = is_next.then(|| self.pilot.queue.pop_front()).flatten() {
+            self.said = true;
+            acts.push(Act::Submit(text));
         }
     }
 

@@ -75,7 +75,8 @@ impl Run {
             }
             RunInput::StatusLineSeen => self.status_line_seen(facts, acts),
             RunInput::FigureObserved => {
-                if self.figure_observed(facts.context.known) {
+                self.figure_in |= facts.context.known != self.judged;
+                if self.figure_in && self.was_due(Due::Figure) {
                     self.settle(facts, acts);
                 }
             }

@@ -119,12 +119,6 @@ impl Moments {
         !known
     }
 
-    /// Takes the next new commit that no hook has reported, if the hooks that know more of it have had their time: the timer of this
-    /// epoch has run out.
-    fn take_unreported(&mut self, epoch: u64) -> Option<Unreported> {
-        self.unreported.pop_front_if(|one| one.epoch <= epoch)
-    }
-
     /// Reports whether this is the test run that was seen last, seen in the other way.
     pub(in crate::app) fn is_known(&self, by: SeenBy, total: Total, now: At) -> bool {
         self.tests.is_some_and(|(last, seen_by, at)| {
@@ -325,7 +319,9 @@ impl HandoffDraft {
     /// Takes in the new commits that no hook has reported, now that the timer of this epoch has run out.
     pub(in crate::app) fn heads_over(&mut self, epoch: u64, facts: &MomentFacts) -> Consequences {
         let mut follows = Consequences::default();
-        while let Some(one) = self.moments.take_unreported(epoch) {
+        // Those whose timer still runs may be reported by a hook that knows more of them.
+        let is_over = |one: &mut Unreported| one.epoch <= epoch;
+        while let Some(one) = self.moments.unreported.pop_front_if(is_over) {
             let good = self.moments.good.clone();
             follows = follows.then(self.take_in(Observed::Commit(one.made), facts).1);
             if !one.is_latest {

@@ -61,7 +61,9 @@ impl Keeping {
 impl HandoffDraft {
     /// Takes over what was carried. What a human has written since stays.
     fn take_carried(&mut self, mut carried: Carried) {
-        carried.keep_human(&self.signalled);
+        let (state, now) = (&mut carried.state, &self.signalled);
+        state.withdraw_all(&now.withdrawn);
+        state.add_constraints(now.prompts().cloned());
         self.signalled = carried.state;
         self.requests = carried.requests;
         self.note_left(carried.left_sessions);

@@ -18,14 +18,14 @@ impl HandoffDraft {
     /// Takes in that a turn begins: a prompt begins new work.
     pub(in crate::app) fn begin_turn(&mut self) {
         self.moments.pass();
-        self.seen_signals.begin_turn();
+        self.seen_signals.end_turn();
     }
 
     /// Takes in the signals of a turn's last message, which the Stop hook reports.
     pub(in crate::app) fn take_hooked(&mut self, message: &str, now: At) -> Consequences {
         let mut signals = signal::parse_signals(message);
         signals.retain(|signal| self.seen_signals.by_hook(signal));
-        self.seen_signals.end_hook();
+        self.seen_signals.end_turn();
         self.take_signals(signals, now)
     }
 

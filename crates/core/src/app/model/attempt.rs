@@ -243,16 +243,6 @@ impl Attempt {
         Some(Effect::AnswerQuestion { id, decision })
     }
 
-    /// Returns the order for the trimmed copy that the new agent resumes.
-    pub(in crate::app) const fn copy_order(&self) -> Effect {
-        Effect::TrimTranscript {
-            ask: self.epoch,
-            from: self.old,
-            to: self.new,
-            settings: self.preview.settings,
-        }
-    }
-
     /// Lets the client continue in its own way, if it waits in a compaction. A reboot under review goes on as any other.
     pub(in crate::app) fn let_client_go(&mut self) -> Option<Effect> {
         let held = self.held.take_if(|held| !held.answered)?;
@@ -444,8 +434,10 @@ impl Phase {
 
     /// Notes how far the start of the process has come that belongs to this phase.
     fn launched(&mut self, launch: Launch) {
-        if let Some(now) = self.launch_mut() {
+        if let Self::RollingBack(now) = self {
             *now = launch;
+        } else if let Some(agent) = self.agent_mut() {
+            agent.launch = launch;
         }
     }
 }

@@ -39,12 +39,6 @@ pub struct Carried {
 }
 
 impl Carried {
-    /// Adds what a human has said and withdrawn since: going back to the session takes back only what the agent has said.
-    pub fn keep_human(&mut self, now: &PreservedState) {
-        self.state.withdraw_all(&now.withdrawn);
-        self.state.add_constraints(now.prompts().cloned());
-    }
-
     /// Returns the objective of the work: the one that was stated, or else the human's first request, which a session that began with
     /// a handoff has not in its transcript.
     pub fn objective(&self) -> Option<&str> {

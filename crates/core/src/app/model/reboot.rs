@@ -113,6 +113,11 @@ impl Reboot {
         self.attempt.as_ref().map(Attempt::step)
     }
 
+    /// Returns the step of the reboot under way, unless the next one may begin because only the warm-up prompt is missing.
+    pub(in crate::app) fn busy_step(&self) -> Option<Step> {
+        self.step().filter(|step| *step != Step::Warming)
+    }
+
     /// Returns the preview of a trim, while the reboot has not been approved.
     pub(in crate::app) fn open_preview(&mut self) -> Option<&mut Preview> {
         let attempt = self.attempt.as_mut()?;
@@ -540,17 +545,6 @@ impl Phase {
             | Self::Verifying(agent)
             | Self::Warming { agent, .. } => Some(agent),
             _ => None,
-        }
-    }
-
-    /// Returns the start of the process that belongs to this phase.
-    pub(in crate::app) const fn launch_mut(&mut self) -> Option<&mut Launch> {
-        match self {
-            Self::RollingBack(launch) => Some(launch),
-            _ => match self.agent_mut() {
-                Some(agent) => Some(&mut agent.launch),
-                None => None,
-            },
         }
     }
 }

@@ -152,13 +152,6 @@ impl Run {
         }
     }
 
-    /// Returns the text that a person has queued for the run that is held, unless one was typed and no turn has begun since.
-    pub(in crate::app) fn take_queued(&mut self) -> Option<String> {
-        let text = (!self.said).then(|| self.pilot.queue.pop_front())??;
-        self.said = true;
-        Some(text)
-    }
-
     /// Takes note of a tool that has run, and of whether it got work done.
     pub(in crate::app) fn tool_finished(
         &mut self,
@@ -170,12 +163,6 @@ impl Run {
         let failed = output.failed && !output.interrupted;
         let command = call.command.as_deref();
         self.pilot.tool_ran(worked, command, &printed, failed);
-    }
-
-    /// Takes note of the figures that are known now. Returns whether they are those of the last turn and were waited for.
-    pub(in crate::app) fn figure_observed(&mut self, known: Judged) -> bool {
-        self.figure_in |= known != self.judged;
-        self.figure_in && self.was_due(Due::Figure)
     }
 
     /// Stops waiting for background work, of which these are the ids, if it waits for that.

@@ -51,8 +51,8 @@ impl SeenSignals {
         *self = Self::default();
     }
 
-    /// Begins a turn: if no hook has reported the end of the previous one, none will.
-    pub fn begin_turn(&mut self) {
+    /// Ends a turn: its hook has reported it, or another one begins and none will.
+    pub fn end_turn(&mut self) {
         self.behind.clear();
     }
 
@@ -62,11 +62,6 @@ impl SeenSignals {
             self.ours
                 .extend(signal::parse_signals(text).iter().map(hash_of));
         }
-    }
-
-    /// Notes that the hook reports nothing more of this turn.
-    pub(in crate::app) fn end_hook(&mut self) {
-        self.behind.clear();
     }
 
     pub(in crate::app) fn by_hook(&mut self, signal: &Signal) -> bool {
@@ -139,7 +134,7 @@ mod tests {
     fn a_turn_without_its_hook_does_not_silence_the_next() {
         let mut seen = SeenSignals::default();
         assert!(seen.by_transcript(&goal("a")));
-        seen.begin_turn();
+        seen.end_turn();
         assert!(seen.by_hook(&goal("a")));
     }
 

@@ -135,7 +135,7 @@ impl Figure for TokenTotals {
 }
 
 /// The rise of a figure in the present iteration.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Meter<T> {
     /// The last figure of each session since the supervisor started.
     known: BTreeMap<SessionId, T>,
@@ -143,16 +143,6 @@ struct Meter<T> {
     left: Option<T>,
     /// The figure of the agent's session before the iteration, and its figure now.
     present: Option<(T, T)>,
-}
-
-impl<T> Default for Meter<T> {
-    fn default() -> Self {
-        Self {
-            known: BTreeMap::new(),
-            left: None,
-            present: None,
-        }
-    }
 }
 
 impl<T: Figure> Meter<T> {

@@ -12,7 +12,7 @@ use crate::{
         StatusReport, TodoList, UsageAction, UsageActionKind, UsageQuery, UsageReply,
     },
     config::RebootMode,
-    guard::{Advice, Assessment, Level, Threshold, assess},
+    guard::{Assessment, Level, Threshold, assess},
     lineage::{
         Iteration,
         past::{MessageKind, PastSession},
@@ -62,6 +62,7 @@ fn number(id: u64) -> u32 {
 pub fn status(model: &Model) -> StatusReport {
     let identity = &model.identity;
     let cost = cost::per_turn(model);
+    let away = model.outside.store_away.as_ref();
     StatusReport {
         version: identity.version.to_owned(),
         pid: identity.pid,
@@ -95,12 +96,8 @@ pub fn status(model: &Model) -> StatusReport {
         reboot_pays_in_calls: payoff::calls(model),
         prompt_cache: cold_cache::report(model),
         run: autopilot::report(model),
-        store_error: model
-            .outside
-            .store_away
-            .as_ref()
-            .map(|away| away.why.clone()),
-        store_kept: model.outside.store_away.as_ref().map(|away| away.is_kept),
+        store_error: away.map(|away| away.why.clone()),
+        store_kept: away.map(|away| away.is_kept),
         needs: model.outside.needs().iter().map(Need::report).collect(),
         quitting: model.outside.quitting().is_some(),
     }
@@ -118,17 +115,8 @@ fn last_words(model: &Model) -> Option<String> {
 /// Returns the objective on one line: the run's task, else the objective of the handoff.
 fn objective(model: &Model) -> Option<String> {
     let task = autopilot::report(model).map(|run| run.task);
-    let stated = || {
-        Some(
-            model
-                .draft
-                .preserved
-                .current_objective
-                .as_ref()?
-                .as_str()
-                .to_owned(),
-        )
-    };
+    let state = &model.draft.preserved;
+    let stated = || Some(state.current_objective.as_ref()?.text.clone());
     let objective = task.filter(|task| !task.is_empty()).or_else(stated)?;
     Some(clean::one_line(&on_one_line(&objective)).into_owned())
 }
@@ -496,11 +484,11 @@ pub fn usage(model: &Model, query: UsageQuery) -> UsageReply {
 }
 
 fn action(assessed: Option<&Assessment>, auto: bool) -> UsageAction {
-    let (kind, what) = match assessed.map(|one| one.advice) {
+    let (kind, what) = match assessed.map(|one| one.level) {
         None => (UsageActionKind::None, "no figure yet"),
-        Some(Advice::None) => (UsageActionKind::None, "nothing to do"),
-        Some(Advice::Save) => (UsageActionKind::Save, "save: the window is filling up"),
-        Some(Advice::SaveAndReboot) => (
+        Some(Level::Healthy | Level::Warning) => (UsageActionKind::None, "nothing to do"),
+        Some(Level::Critical) => (UsageActionKind::Save, "save: the window is filling up"),
+        Some(Level::Overflow) => (
             UsageActionKind::SaveAndRestart,
             "save and reboot: the window is nearly full",
         ),

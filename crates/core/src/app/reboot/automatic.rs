@@ -79,7 +79,7 @@ pub(super) fn due(model: &Model) -> Next {
     let eligible = (full || good)
         && model.reboot.mode != RebootMode::Manual
         && !model.reboot.paused
-        && !model.reboot.has_attempt(|one| !one.is_warming())
+        && model.reboot.busy_step().is_none()
         && model.outside.quitting().is_none()
         && model.session.agent.state != AgentState::Exited
         && !is_quiet(model)

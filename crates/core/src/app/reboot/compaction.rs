@@ -19,7 +19,7 @@ use pitstop_agent::bridge::{Decision, QuestionId, Trigger};
 use pitstop_transcript::SessionId;
 
 use super::{
-    Kind,
+    Attempt, Kind,
     automatic::breaker,
     leave_warm_up, new_attempt,
     next::{Act, AgentAct, End, Next, TICK},
@@ -89,15 +89,12 @@ fn hold(
         return Err(Refusal::LeftToClient("a trim is approved"));
     }
     let held = Next::Agent(AgentAct::Hold(cause, id.clone()));
-    match &model.reboot.attempt {
-        Some(attempt) if attempt.may_hold() => {
-            let before = undecided(model).map(|before| decide(&before.id, Decision::Client));
-            return Ok(Next::All(before.into_iter().chain([held]).collect()));
-        }
-        Some(attempt) if !attempt.is_warming() => {
-            return Err(Refusal::UnderWay(attempt.step()));
-        }
-        Some(_) | None => {}
+    if model.reboot.has_attempt(Attempt::may_hold) {
+        let before = undecided(model).map(|before| decide(&before.id, Decision::Client));
+        return Ok(Next::All(before.into_iter().chain([held]).collect()));
+    }
+    if let Some(step) = model.reboot.busy_step() {
+        return Err(Refusal::UnderWay(step));
     }
     if cause == Cause::Compaction
         && answers_at_once(model)

@@ -60,7 +60,9 @@ pub(in crate::app) fn on(model: &mut Model, event: EndingEvent) {
         let effects = model.reboot.try_signal(signal, urgent, epoch, config);
         return model.emit_all(effects);
     }
-    model.reboot.ending_is_hopeless();
+    if let Some(ending) = &mut model.reboot.ending {
+        ending.hopeless = true;
+    }
     model.error("the agent's process cannot be ended, not even by SIGKILL");
     if let Some(quitting) = model.outside.quitting() {
         // Waiting would not help: the shell shows which process it is.
@@ -129,12 +131,5 @@ impl Reboot {
         };
         let timer = TimerId::StopTimeout(epoch);
         [order, Effect::SetTimer(timer, deadline)]
-    }
-
-    /// Notes that the strongest signal has failed.
-    const fn ending_is_hopeless(&mut self) {
-        if let Some(ending) = &mut self.ending {
-            ending.hopeless = true;
-        }
     }
 }

@@ -456,7 +456,12 @@ fn starting(model: &Model, attempt: &Attempt, copying: bool, agent: &NewAgent) -
         Launch::Failed(why) => Some(give_up(model, attempt, why)),
         _ if attempt.is_copying() => (!copying).then(|| {
             let (copying, agent) = (true, agent.clone());
-            let order = attempt.copy_order();
+            let order = Effect::TrimTranscript {
+                ask: attempt.epoch,
+                from: attempt.old,
+                to: attempt.new,
+                settings: attempt.preview.settings,
+            };
             Next::GoOn(Phase::Starting { copying, agent }, Some(order))
         }),
         Launch::Pending => Some(new_process(model, attempt)),

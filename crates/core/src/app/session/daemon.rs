@@ -46,11 +46,6 @@ impl Session {
         daemon.add(to);
         daemon.unwritten = true;
     }
-
-    /// Reports whether the session that the daemon runs is a fork of this one.
-    pub(in crate::app) fn is_moved_to(&self, session: SessionId) -> bool {
-        !self.agent.daemon.sessions.is_empty() && self.id != session
-    }
 }
 
 impl DaemonState {

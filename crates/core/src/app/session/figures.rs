@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{
     config::{Config, GuardConfig},
     guard::{
-        Advice, Crossing, GuardSettings, Reading, Source,
+        Crossing, GuardSettings, Level, Reading, Source,
         threshold::{Threshold, Thresholds},
     },
     lineage::Cause,
@@ -197,7 +197,7 @@ pub(in crate::app) fn on(model: &mut Model, event: FigureEvent<'_>) {
         if !(is_brought_back(model) && model.session.agent.turns == 0) {
             model.info(crossed_words(&crossing));
         }
-        saved = crossing.figure.advice != Advice::None;
+        saved = crossing.figure.level >= Level::Critical;
         if saved {
             let tokens = format!("tokens-{}", crossing.figure.used.0);
             checkpoint::save(model, SaveOrder::automatic(tokens));

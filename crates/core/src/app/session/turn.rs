@@ -263,10 +263,9 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             on(model, refused);
         }
         Some(TurnEvent::Prompted) => {
-            if !model.session.is_in_counted_turn() {
-                let kept = keep_turn(&mut model.turns, &model.session, model.now);
-                model.emit_all(kept);
-            }
+            let is_new = !model.session.is_in_counted_turn();
+            let kept = is_new.then(|| keep_turn(&mut model.turns, &model.session, model.now));
+            model.emit_all(kept.into_iter().flatten());
             model.session.begin_turn(model.now);
             model.draft.begin_turn();
         }
@@ -287,8 +286,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             if let Some(message) = &stop.message {
                 model.draft.take_hooked(message, model.now).carry_out(model);
             }
-            let effects = &mut model.scratch.effects;
-            let message = model.session.turn_over(stop, effects);
+            let message = model.session.turn_over(stop, &mut model.scratch.effects);
             summary::on(model, SummaryEvent::TurnOver);
             autopilot::on(model, RunInput::TurnEnded(message.as_deref()));
             save_iteration(model);
@@ -312,7 +310,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
         Some(TurnEvent::Refused) => {
             model.session.agent.prompt_refused();
             model.error("context limit reached: the client refuses prompts until a reboot");
-            let is_busy = model.reboot.has_attempt(|one| !one.is_warming());
+            let is_busy = model.reboot.busy_step().is_some();
             if model.reboot.mode != RebootMode::Manual && !is_busy && !is_last(model) {
                 reboot::on(model, RebootEvent::ContextLimit);
             }

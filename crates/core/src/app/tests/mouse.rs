@@ -281,7 +281,7 @@ fn the_wheel_moves_what_lies_over_the_pane_and_not_the_agent_behind_it() {
 #[test]
 fn the_wheel_moves_the_cursor_of_an_editor() {
     let down = MouseEventKind::ScrollDown;
-    let text: String = (0..40).map(|line| format!("- line {line}\n")).collect();
+    let text = "- a line\n".repeat(40);
     let mut bench = bench();
     bench.send(Event::Read(ReadEvent::Scratchpad(Some(text))));
     bench.press(KeyCode::F(3));

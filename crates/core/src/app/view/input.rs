@@ -26,8 +26,11 @@ use crate::app::{
     event::{HostEvent, TimerId},
     facts,
     model::{
-        CarryOut, Editor, Focus, Model, Overlay, draft::HandoffDraft, reading::Reading,
-        reboot::Replaced, view::HelpSearch,
+        CarryOut, Editor, Focus, Model, Overlay,
+        draft::HandoffDraft,
+        reading::Reading,
+        reboot::Replaced,
+        view::{HelpSearch, View},
     },
     outside::control,
     reboot::{
@@ -305,11 +308,12 @@ fn go_to(model: &mut Model, focus: Focus) {
     set_focus(model, focus);
 }
 
-/// Gives a panel the keys, or the pane if the panel has them already.
-fn go_to_panel(model: &mut Model, panel: Focus) {
-    let covered = model.view.overlay.is_some();
-    let back = panel.or_back(model.view.focus);
-    go_to(model, if covered { panel } else { back });
+/// Returns a panel, or the pane if the panel has the keys and is in sight.
+fn panel_or_back(view: &View, panel: Focus) -> Focus {
+    match view.overlay {
+        Some(_) => panel,
+        None => panel.or_back(view.focus),
+    }
 }
 
 /// Does what a key of the keymap asks for, or refuses to.
@@ -334,9 +338,9 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
         }
         Action::FocusNext => go_to(model, model.view.focus.next()),
         Action::FocusDirection(direction) => go_to(model, model.view.focus.toward(direction)),
-        Action::Scratchpad => go_to_panel(model, Focus::Scratchpad),
-        Action::Handoff => go_to_panel(model, Focus::Handoff),
-        Action::History => go_to_panel(model, Focus::History),
+        Action::Scratchpad => go_to(model, panel_or_back(&model.view, Focus::Scratchpad)),
+        Action::Handoff => go_to(model, panel_or_back(&model.view, Focus::Handoff)),
+        Action::History => go_to(model, panel_or_back(&model.view, Focus::History)),
         Action::Reboot => {
             model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);

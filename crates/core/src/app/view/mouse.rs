@@ -78,12 +78,13 @@ pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
             model.view.set_panel_width(width);
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
-        MouseAct::Scroll(None, lines) => {
-            match (model.view.overlay, &mut model.draft.handoff.editor) {
-                (Some(Overlay::Review), Some(editor)) => editor.scroll(lines),
-                _ => model.view.scroll_overlay(lines),
-            }
+        MouseAct::Scroll(None, lines)
+            if model.view.overlay == Some(Overlay::Review)
+                && model.draft.handoff.editor.is_some() =>
+        {
+            model.draft.handoff.scroll(lines);
         }
+        MouseAct::Scroll(None, lines) => model.view.scroll_overlay(lines),
         MouseAct::Scroll(Some(Focus::Scratchpad), lines) => model.draft.notes.scroll(lines),
         MouseAct::Scroll(Some(Focus::Handoff), lines) => model.draft.handoff.scroll(lines),
         MouseAct::Scroll(Some(Focus::History), lines) if model.view.focus == Focus::History => {

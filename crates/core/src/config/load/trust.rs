@@ -13,7 +13,7 @@ use std::{
     fs::File,
     io::{self, Read as _, Write as _},
     os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use rustix::fs::OFlags;
@@ -197,9 +197,6 @@ fn write_record(paths: &Paths, lines: &[String]) -> Result<(), TrustError> {
     }
     aside.as_file().sync_all().map_err(failed)?;
     aside.persist(&path).map_err(|error| failed(error.error))?;
-    sync_directory(paths.state_dir()).map_err(failed)
-}
-
-fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
+    let directory = File::open(paths.state_dir()).map_err(failed)?;
+    directory.sync_all().map_err(failed)
 }

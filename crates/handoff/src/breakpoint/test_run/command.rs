@@ -169,10 +169,6 @@ impl Command {
         flags.any(|flag| is_among(STOPS, flag))
     }
 
-    fn calls_program(&self, program: &str) -> bool {
-        self.words.iter().any(|word| base_name(word) == program)
-    }
-
     /// Removes the flags that change the directory, and applies them.
     fn take_directory(&mut self) {
         let packages = is_among(PACKAGE_MANAGERS, base_name(&self.words[0]));
@@ -208,7 +204,7 @@ impl Command {
         let word = &self.words[at];
         DIRECTORY_FLAGS.iter().find_map(|(program, flag)| {
             let fits = if *flag == "-C" {
-                !self.calls_program("ctest")
+                self.words.iter().all(|word| base_name(word) != "ctest")
             } else {
                 program.is_empty()
                     || self

@@ -229,7 +229,8 @@ impl Reader {
         self.end_group();
         let section = self.open_kind();
         // The items under the heading *Next* are open, with a box or without.
-        let open = section == Some(Section::Next) && self.is_outermost(indent);
+        let is_outermost = self.owner.is_none_or(|owner| indent <= owner.indent);
+        let open = section == Some(Section::Next) && is_outermost;
         if let Some(done) = item.done.or(open.then_some(false)) {
             if is_placeholder(item.text) {
                 return Role::Empty;
@@ -274,11 +275,6 @@ impl Reader {
             Some(_) if is_placeholder(item.text) => Role::Empty,
             _ => Role::Text,
         }
-    }
-
-    /// Reports whether a list item is not below another one.
-    fn is_outermost(&self, indent: usize) -> bool {
-        self.owner.is_none_or(|owner| indent <= owner.indent)
     }
 
     fn set_owner(&mut self, id: Id, indent: usize) {

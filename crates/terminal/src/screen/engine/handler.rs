@@ -91,7 +91,7 @@ impl Handler for Engine {
     }
 
     fn delete_lines(&mut self, count: usize) {
-        self.delete_rows(count);
+        self.hold_view(self.row_of_cursor(), |term| term.delete_lines(count));
     }
 
     fn insert_blank(&mut self, count: usize) {

@@ -140,10 +140,6 @@ impl Engine {
         self.hold_view(self.margins.top, |term| term.scroll_up(count));
     }
 
-    pub(super) fn delete_rows(&mut self, count: usize) {
-        self.hold_view(self.row_of_cursor(), |term| term.delete_lines(count));
-    }
-
     /// Writes a character that does not join another one.
     #[inline]
     pub(super) fn write_character(&mut self, c: char) {
