@@ -149,13 +149,14 @@ impl Reboot {
 
     /// Notes that a reboot was done now. Those of more than an hour ago are forgotten.
     pub(super) fn note_done(&mut self, now: At) {
-        self.done.retain(|done| now.since(*done) < HOUR);
+        self.done.retain(|done| now.whole_time_since(*done) < HOUR);
         self.done.push(now);
     }
 
     /// Returns the breaker that allows so many reboots in an hour, if there were as many.
     pub(in crate::app) fn too_many(&self, most: u32, now: At) -> Option<Breaker> {
-        let mut recent = self.done.iter().filter(|done| now.since(**done) < HOUR);
+        let is_recent = |done: &&At| now.whole_time_since(**done) < HOUR;
+        let mut recent = self.done.iter().filter(is_recent);
         let done = u32::try_from(recent.clone().count()).unwrap_or(u32::MAX);
         let first = recent.next().filter(|_| done >= most)?;
         let until = first.wall + HOUR;
