@@ -8,7 +8,11 @@ use crate::app::{
         summary::{self, SummaryEvent},
     },
     effect::Effect,
-    model::{CarryOut, Model, Overlay, reboot::RebootOutcome},
+    facts::is_unattended,
+    model::{
+        CarryOut, Model, Overlay,
+        reboot::{Attempt, RebootOutcome},
+    },
     reboot::{
         ending::{self, EndingEvent},
         iteration::close_iteration,
@@ -22,6 +26,14 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     model.draft.leave_editors(model.now).carry_out(model);
     carried::keep(model, Keep::Now);
     model.view.close(Overlay::Review);
+    // A session that has gone on without the handoff stays the one to be resumed.
+    let is_passed = |one: &Attempt| one.passed_over && one.awaits_proof() && !one.is_proven();
+    if model.reboot.has_attempt(is_passed)
+        && !model.session.submission.is_open()
+        && !is_unattended(model)
+    {
+        end(model, End::Finished { warmed_up: false });
+    }
     // A reboot that has harmed something is left in the journal for the next start to finish.
     (model.reboot.attempt).take_if(|attempt| !attempt.is_harmless());
     let why = Some("quit".to_owned());

@@ -510,15 +510,18 @@ fn the_breaker_judges_what_sessions_get_done_and_not_their_turns() {
     bench.tool_ends("Write", "1");
     full(&mut bench);
     assert_eq!((held(&bench), bench.step()), (None, Some(Step::Armed)));
-    // So many in an hour, until the first of them is an hour old.
-    let mut bench = Bench::in_mode(RebootMode::Auto);
-    bench.model.reboot.done = vec![bench.at(); 20];
-    full(&mut bench);
-    let until = bench.at().wall + Duration::from_hours(1);
-    assert!(matches!(held(&bench), Some(Breaker::TooMany { until: one, .. }) if one == until));
-    bench.wait(Duration::from_hours(1));
-    bench.send(Event::TimerFired(TimerId::Age));
-    assert!(bench.step().is_some());
+    // So many in an hour, until the first of them is an hour old, awake or asleep.
+    for (awake, asleep) in [(60, 0), (0, 60), (20, 40)] {
+        let mut bench = Bench::in_mode(RebootMode::Auto);
+        bench.model.reboot.done = vec![bench.at(); 20];
+        full(&mut bench);
+        let until = bench.at().wall + Duration::from_hours(1);
+        assert!(matches!(held(&bench), Some(Breaker::TooMany { until: one, .. }) if one == until));
+        bench.asleep += Duration::from_mins(asleep);
+        bench.wait(Duration::from_mins(awake));
+        bench.send(Event::TimerFired(TimerId::Age));
+        assert!(bench.step().is_some(), "{awake} {asleep}");
+    }
 }
 
 #[test]
@@ -1416,5 +1419,51 @@ fn a_reboot_begins_in_a_turn_that_a_warm_up_prompt_is_to_follow() {
         let record = bench.model.lineage.iterations()[1].reboot.as_ref();
         let record = record.expect("the reboot is on record");
         assert!(record.verified && !record.warmed_up, "{by}");
+    }
+}
+
+#[test]
+fn a_handoff_that_another_prompt_has_passed_is_not_left_to_be_given_again() {
+    for (prompt, last) in [
+        (Some("something else"), Step::Done),
+        (Some("数える"), Step::Done),
+        (Some("и ещё"), Step::Done),
+        (None, Step::Verifying),
+    ] {
+        let mut bench = Bench::new();
+        bench.rebooted();
+        bench.spawned(3);
+        bench.started(NEW);
+        if let Some(prompt) = prompt {
+            bench.prompted(NEW, prompt);
+        }
+        assert_eq!(bench.step(), Some(Step::Verifying));
+        bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
+        assert_eq!(bench.journaled.last(), Some(&last), "{prompt:?}");
+        let record = bench.model.lineage.iterations()[1].reboot.as_ref();
+        let verified = record.map(|record| record.verified);
+        assert_eq!(verified, prompt.map(|_| false));
+    }
+}
+
+#[test]
+fn a_prompt_that_a_hook_has_refused_in_a_cleared_session_undoes_no_reboot() {
+    for why in ["[gate.sh]: no ticket", "нет задачи", "票がない"] {
+        let mut bench = Bench::new();
+        bench.used(155_000);
+        bench.rebooted_to_new();
+        bench.turn_ended(NEW);
+        bench.session_starts(9, StartSource::Clear);
+        let mut words = HumanWords::default();
+        // The hook has kept the prompt out of the record.
+        let content = format!("UserPromptSubmit operation blocked by hook:\n{why}");
+        words.take_record(&json!({"type": "system", "content": content}));
+        let effects = bench.facts_read(TranscriptFacts {
+            human: Some(words),
+            whole: true,
+            ..TranscriptFacts::default()
+        });
+        assert_eq!((bench.step(), signals(&effects)), (None, vec![]), "{why}");
+        assert_eq!(bench.model.session.id, session(9));
     }
 }
