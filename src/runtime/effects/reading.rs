@@ -174,6 +174,7 @@ impl Shell {
             source: StartSource::Clear,
             ..
         } = started
+            && !self.core.view().session.agent.daemon.is_branch(*session)
         {
             self.services.begun = Some((*session, 0));
         }

@@ -344,7 +344,9 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::Summarized { id, outcome } => {
             summary::on(model, SummaryEvent::Answered(id, outcome));
         }
-        ReadEvent::SessionNamed(of, started) => agent::session_named(model, of, &started),
+        ReadEvent::SessionNamed(of, mut started) => {
+            agent::session_named(model, of, &mut started);
+        }
         ReadEvent::Moved { session } => {
             if !model.session.agent.daemon.sessions.is_empty() && model.session.id != session {
                 model.session.forked(session);

@@ -21,6 +21,8 @@ pub struct DaemonState {
     pub(in crate::app) sessions: Vec<SessionId>,
     /// True if no turn of the last of them has ended.
     pub(in crate::app) unwritten: bool,
+    /// The fork that a hook has reported before the agent view was seen.
+    pub(in crate::app) branch: Option<SessionId>,
     /// The other sessions whose hooks have reported since, and that were asked about.
     pub(in crate::app) asked: Vec<SessionId>,
     /// True if the session was left running in the daemon when the pane's process ended.
@@ -35,8 +37,15 @@ impl DaemonState {
         self.held.is_some()
     }
 
+    /// Reports whether a hook has reported this session as a fork before the agent view was seen.
+    pub fn is_branch(&self, session: SessionId) -> bool {
+        self.branch == Some(session)
+    }
+
+    /// Adds the session that the agent is in now: the last one.
     pub(in crate::app) fn add(&mut self, session: SessionId) {
-        if !self.sessions.contains(&session) && self.sessions.len() < SESSIONS_CAP {
+        self.sessions.retain(|one| *one != session);
+        if self.sessions.len() < SESSIONS_CAP {
             self.sessions.push(session);
         }
     }

@@ -216,9 +216,14 @@ impl Session {
     /// Goes over to another session inside the running client.
     pub(in crate::app) fn change(&mut self, id: SessionId, source: &StartSource) {
         self.id = id;
+        let daemon = &mut self.agent.daemon;
+        if !daemon.sessions.is_empty() {
+            daemon.add(id);
+        }
         self.leave_transcript();
         if *source == StartSource::Clear {
             self.spending.begin_transcript(id);
+            self.agent.activity.elsewhere.turns_before = 0;
         }
         self.guard.start_iteration();
         self.compactions.change_session();

@@ -40,6 +40,9 @@ pub fn said(model: &mut Model, event: AgentEvent) {
         tracing::warn!(%name, "an unknown hook event was ignored");
         return;
     }
+    if model.session.note_branch(&event) {
+        return;
+    }
     follow(model, &event);
     if event.session() != Some(model.session.id) {
         tracing::warn!(session = ?event.session(), "an event of another session was ignored");
@@ -128,7 +131,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
         } else {
             !ended
         };
-        if moves && *source == StartSource::Fork {
+        if moves && *source == StartSource::Fork && model.session.agent.hooked {
             model.session.forked(*session);
             reboot::on(model, RebootEvent::SessionMoved);
         } else if moves {
@@ -143,7 +146,7 @@ fn follow(model: &mut Model, event: &AgentEvent) {
                     model.emit_all(asks);
                 }
                 // The source of the first session may be known by the arguments, as for a fork: then it stays.
-                StartSource::Resume => {
+                StartSource::Resume | StartSource::Fork => {
                     let asks = model.draft.keeping.ask(*session, *session);
                     model.emit(asks);
                 }
@@ -182,18 +185,26 @@ fn follow(model: &mut Model, event: &AgentEvent) {
 }
 
 /// Reports whether the session that the client's own record of the process in the pane names is another than the one that is known:
-/// the hook of its beginning was lost. While the client's daemon has the session, the record is of the list that the pane shows; and a
-/// reboot has sessions of its own.
+/// the hook of its beginning was lost, or it is a branch. While the client's daemon has the session, the record is of the list that the
+/// pane shows; and a reboot that has touched the agent has sessions of its own.
 pub fn is_unreported(model: &Model, of: IterationId, started: &AgentEvent) -> bool {
     let agent = &model.session.agent;
-    let is_settled = model.reboot.attempt.is_none() && agent.daemon.sessions.is_empty();
+    let is_touched = model.reboot.has_attempt(|one| !one.is_harmless());
+    let is_settled = !is_touched && agent.daemon.sessions.is_empty();
     let runs = of == model.session.pane() && agent.process.is_some();
     is_settled && runs && started.session() != Some(model.session.id)
 }
 
-/// Goes over to the session that the client's own record names.
-pub(in crate::app) fn session_named(model: &mut Model, of: IterationId, started: &AgentEvent) {
+/// Goes over to the session that the client's own record names, which shows no branch as one.
+pub(in crate::app) fn session_named(model: &mut Model, of: IterationId, started: &mut AgentEvent) {
     let before = model.session.id;
+    if let AgentEvent::SessionStarted {
+        session, source, ..
+    } = started
+        && model.session.agent.daemon.is_branch(*session)
+    {
+        *source = StartSource::Fork;
+    }
     if is_unreported(model, of, started) {
         follow(model, started);
     }
@@ -316,7 +327,11 @@ impl Session {
             agent.state = AgentState::Idle;
         }
         agent.draft = false;
-        let is_resumed = *source == StartSource::Resume;
+        let is_resumed = match source {
+            StartSource::Resume => true,
+            StartSource::Fork => is_early,
+            _ => false,
+        };
         if is_resumed {
             self.guard.note_resume();
         }
@@ -410,7 +425,10 @@ impl AgentView {
 fn prompt_refused(model: &mut Model, refused: &RefusedPrompt) {
     let known = &model.session.transcript;
     let is_given = known.turns > 0 || known.handoff.is_some();
-    if is_given || refused.is_handoff == Some(false) {
+    // The session to which a person has gone since has no handoff.
+    let begun = model.lineage.current().and_then(|one| one.reboot.as_ref());
+    let is_left = begun.is_some_and(|one| one.new_session != Some(model.session.id));
+    if is_given || is_left || refused.is_handoff == Some(false) {
         return;
     }
     let why = format!("a hook has refused the handoff: {}", refused.why);

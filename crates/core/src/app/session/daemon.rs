@@ -8,10 +8,13 @@
 //! transcript with its first prompt; until a turn of it has ended the old one is all there is to read.
 //!
 //! The process in the pane is ended first: it would show that the session has been stopped, and start another one.
+//!
+//! Before the agent view was seen, a fork is none of the daemon's that we follow: it is a branch (`/branch`), to which the process in the
+//! pane goes over, or a copy in the background (`/fork`). The client's own record of that process shows which.
 
 use std::time::Duration;
 
-use pitstop_agent::AgentEvent;
+use pitstop_agent::{AgentEvent, StartSource};
 use pitstop_transcript::SessionId;
 
 use crate::app::{
@@ -37,14 +40,35 @@ const ABOVE: Duration = Duration::from_secs(5);
 const ASKED_CAP: usize = 8;
 
 impl Session {
-    /// Follows the session that has been forked under a new id: it runs in the daemon from now on.
+    /// Notes a fork that a hook has reported before the agent view was seen; returns whether this is one. What the process in the pane
+    /// was started as is none.
+    pub(in crate::app) fn note_branch(&mut self, event: &AgentEvent) -> bool {
+        let agent = &mut self.agent;
+        let AgentEvent::SessionStarted {
+            session, source, ..
+        } = event
+        else {
+            return false;
+        };
+        let is_branch =
+            *source == StartSource::Fork && agent.hooked && agent.daemon.sessions.is_empty();
+        if is_branch {
+            agent.daemon.branch = Some(*session);
+        }
+        is_branch
+    }
+
+    /// Follows the session that has been forked under a new id: once the agent view was seen it runs in the daemon from now on.
     pub(in crate::app) fn forked(&mut self, to: SessionId) {
         tracing::info!(from = %self.id, %to, "the session was forked");
         let from = std::mem::replace(&mut self.id, to);
         let daemon = &mut self.agent.daemon;
-        daemon.add(from);
-        daemon.add(to);
-        daemon.unwritten = true;
+        daemon.branch = None;
+        if !daemon.sessions.is_empty() {
+            daemon.add(from);
+            daemon.add(to);
+            daemon.unwritten = true;
+        }
     }
 }
 

@@ -208,3 +208,117 @@ fn a_fork_is_the_same_conversation_and_its_transcript_is_read_when_it_has_one() 
     };
     assert!(follows(&bench.send(Event::Agent(stopped))));
 }
+
+/// A hook reports a session that begins as a fork.
+fn begins_as_fork(bench: &mut Bench, number: u128) -> Vec<Effect> {
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
+        session: session(number),
+        source: StartSource::Fork,
+        model: None,
+        transcript_path: Some(format!("/t/{number}.jsonl")),
+        prompt_cache: None,
+    }))
+}
+
+/// The client's own record of the process in the pane names this session.
+fn pane_is_in(bench: &mut Bench, number: u128, source: StartSource) -> Vec<Effect> {
+    let pane = bench.model.session.pane();
+    let started = Box::new(AgentEvent::SessionStarted {
+        session: session(number),
+        source,
+        model: None,
+        transcript_path: Some(format!("/t/{number}.jsonl")),
+        prompt_cache: None,
+    });
+    bench.send(Event::Read(ReadEvent::SessionNamed(pane, started)))
+}
+
+/// The agent ends by itself, and nothing of it is in the daemon.
+#[track_caller]
+fn ends_in_the_pane(bench: &mut Bench) {
+    assert_eq!(to_end(&bench.exited(0)), None);
+    assert!(!bench.model.session.agent.daemon.goes_on);
+    assert_eq!(bench.state(), AgentState::Exited);
+}
+
+#[test]
+fn a_client_that_begins_with_a_fork_of_an_earlier_session_has_it_in_the_pane() {
+    for number in [9, 10, MOVED] {
+        let mut bench = Bench::bare(Config::default());
+        super::super::iteration::begin(&mut bench.model, false, None, None);
+        bench.spawned(NEW);
+        let effects = begins_as_fork(&mut bench, number);
+        assert_eq!(bench.model.session.id, session(number));
+        let followed = first!(effects, Effect::FollowTranscript { session, .. } => *session);
+        assert_eq!(followed, Some(session(number)), "before a turn has ended");
+        let cause = bench.model.lineage.current().and_then(|one| one.cause);
+        assert_eq!(cause, Some(crate::lineage::Cause::Resume));
+        bench.ready();
+        ends_in_the_pane(&mut bench);
+    }
+}
+
+#[test]
+fn a_branch_is_followed_once_the_pane_is_in_it_and_takes_its_state_along() {
+    // An armed reboot does not hide it. The record does not tell a branch from a cleared or a resumed session.
+    for (armed, source) in [
+        (false, StartSource::Clear),
+        (false, StartSource::Resume),
+        (true, StartSource::Clear),
+    ] {
+        let mut bench = Bench::new();
+        bench.prompted(OLD, "Port the parser");
+        if armed {
+            bench.used(155_000);
+            bench.send(Event::TimerFired(TimerId::Age));
+        }
+        bench.said(OLD, "OBJECTIVE: a parser in Rust");
+        assert_eq!(bench.model.reboot.attempt.is_some(), armed);
+        begins_as_fork(&mut bench, 9);
+        assert_eq!(bench.model.session.id, session(OLD), "it may be a copy");
+        let effects = pane_is_in(&mut bench, 9, source);
+        assert_eq!(bench.model.session.id, session(9));
+        let followed = first!(effects, Effect::FollowTranscript { session, .. } => *session);
+        assert_eq!(followed, Some(session(9)));
+        let objective = &bench.model.draft.preserved.current_objective;
+        let objective = objective.as_ref().map(|one| one.text.as_str());
+        assert_eq!(objective, Some("a parser in Rust"));
+        bench.prompted(9, "and the lexer");
+        assert_eq!(bench.state(), AgentState::Busy);
+        bench.turn_ended(9);
+        ends_in_the_pane(&mut bench);
+    }
+}
+
+#[test]
+fn a_copy_that_goes_on_in_the_background_takes_nothing_from_the_pane() {
+    for prompt in ["count the ducks", "数える", "Посчитай"] {
+        let mut bench = Bench::new();
+        begins_as_fork(&mut bench, 9);
+        bench.prompted(9, prompt);
+        bench.is_idle_after(0);
+        assert_eq!(bench.model.session.id, session(OLD));
+        bench.prompted(OLD, prompt);
+        assert_eq!(bench.state(), AgentState::Busy);
+        bench.turn_ended(9);
+        assert_eq!(bench.state(), AgentState::Busy);
+        bench.turn_ended(OLD);
+        ends_in_the_pane(&mut bench);
+    }
+}
+
+#[test]
+fn the_session_to_which_a_person_went_behind_the_agent_view_is_the_last_one() {
+    for (goes_to, source, all) in [
+        (9, StartSource::Clear, [OLD, MOVED, 9].as_slice()),
+        (8, StartSource::Resume, &[OLD, MOVED, 8]),
+        (OLD, StartSource::Resume, &[MOVED, OLD]),
+    ] {
+        let mut bench = Bench::new();
+        forked(&mut bench);
+        bench.session_starts(goes_to, source);
+        bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
+        let sessions: Vec<_> = all.iter().map(|one| session(*one)).collect();
+        assert_eq!(to_end(&bench.exited(0)), Some(sessions), "{goes_to}");
+    }
+}

@@ -175,3 +175,25 @@ fn a_person_may_reboot_it_all_the_same() {
     bench.approve();
     assert_eq!(bench.step(), Some(Step::Ending));
 }
+
+#[test]
+fn another_process_is_seen_in_a_session_that_was_cleared_after_a_resume() {
+    for before in [1, 7, 300] {
+        let mut bench = Bench::new();
+        bench.said_by(before, 300);
+        super::super::iteration::begin(&mut bench.model, true, None, None);
+        bench.spawned(OLD);
+        bench.resumed(OLD);
+        bench.ready();
+        bench.session_starts(9, StartSource::Clear);
+        bench.prompted(9, "count the herons");
+        for (turns, output) in [(1, 0), (1, 20)] {
+            bench.said_behind(Some(0), turns, output);
+        }
+        bench.turn_ended(9);
+        for (turns, output) in [(2, 20), (2, 45)] {
+            bench.said_behind(Some(0), turns, output);
+        }
+        assert_eq!(bench.state(), AgentState::Elsewhere, "{before}");
+    }
+}
