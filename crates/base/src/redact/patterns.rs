@@ -250,6 +250,17 @@ pub(super) const PARTS: [(&str, &str); 2] = [
     ),
 ];
 
+/// What most shapes have in common: they are of a password, anywhere, which must be a value.
+const ANY_PASSWORD: Pattern = Pattern {
+    kind: PASSWORD,
+    command: "",
+    mark: "",
+    regex: "",
+    is_secret: is_value,
+    example: "",
+    counter: "",
+};
+
 /// The shapes that need more than a prefix.
 pub(super) static PATTERNS: [Pattern; 39] = [
     Pattern {
@@ -307,87 +318,71 @@ pub(super) static PATTERNS: [Pattern; 39] = [
         counter: "https://hooks.slack.com/services/",
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "://",
         regex: r#"://(?:[^\s/"'`<>?#|):]*:([^\s/"'`<>?|)]{3,})@|[^\s/"'`<>?#|):@]*:([^\s"'`<>?|)@]{8,})@[0-9A-Za-z])"#,
         // With a slash it may be a port and a path.
         is_secret: |value| is_value(value) && (!value.contains('/') || is_rest(value.as_bytes())),
         example: "postgres://ada:§@db.example.org:5432/app",
         counter: "https://user:password@example.org/",
+        ..ANY_PASSWORD
     },
     // A blank behind the option would make these commands ask for the password.
     Pattern {
-        kind: PASSWORD,
         command: "mysql|mariadb|7z|unrar|rar",
-        mark: "",
         regex: " -p<value>",
-        is_secret: is_value,
         example: "mysql -h db -uroot -p§ shop",
         counter: "mysql -p shop",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "sshpass|login|cqlsh|twine|mongo |mongosh|mongodump|mongorestore|mongoexport|mongoimport",
-        mark: "",
         regex: " -p *<value>",
-        is_secret: is_value,
         example: "docker login \\\n  -u ada \\\n  -p §",
         counter: "sshpass -p \"$PASS\" ssh host",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "redis-cli",
-        mark: "",
         regex: " (?:-a|--pass[ =]) *<value>",
-        is_secret: is_value,
         example: "redis-cli -h cache -a § ping",
         counter: "redis-cli -a \"$(cat key)\" ping",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "ldapsearch",
-        mark: "",
         regex: " -w *<value>",
-        is_secret: is_value,
         example: "ldapsearch -x -w §",
         counter: "ldapsearch -W",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "curl",
-        mark: "",
         regex: " (?:-[a-zA-Z]{1,4}[uU] |-[uU]|--(?:proxy-)?user[ =]) *<login>",
-        is_secret: is_value,
         example: "curl -su ada:§ https://example.org",
         counter: "curl -u \"$USER:$TOKEN\" https://example.org",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "http",
-        mark: "",
         regex: " -(?:[a-zA-Z]{1,4}a |a) *<login>",
-        is_secret: is_value,
         example: "http -a ada:§ GET example.org",
         counter: "http -a ada GET example.org",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "password|passwd|passphrase",
         regex: r"--(?:\w+[_-])*pass(?:word|wd|phrase)= *<value>",
-        is_secret: is_value,
         example: "tool --user ada --password=§ --dry-run",
         counter: "the --password option, and --password=…",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "password|passwd|passphrase",
         regex: r"--(?:\w+[_-])*pass(?:word|wd|phrase) +<value>",
         is_secret: |value| is_value(value) && !is_prose(value),
         example: "tool --password \"§\" --dry-run",
         counter: "give it --password or --password-file",
+        ..ANY_PASSWORD
     },
     Pattern {
         kind: SECRET,
@@ -426,81 +421,66 @@ pub(super) static PATTERNS: [Pattern; 39] = [
         counter: "Private-Lines: 14",
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "assword|ASSWORD|passwd|PASSWD|pwd|Pwd|PWD|pass|Pass|PASS",
         regex: r#"(?:(?:[?&,]|;\s*)(?i:password|passwd|pwd)|(?:[?&]|;\s*)(?i:pass)) ?= ?([^\s&;,'"<>()]{3,})(?:[\s&;,'"<>)]|$)"#,
-        is_secret: is_value,
         example: "Server=h;Uid=ada;Password=§;Encrypt=true",
         counter: "/login?password=<yours>",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "password=",
         regex: r#"\b(?:host|user|username|dbname|uid)=\S+ (?:[a-z_]+=\S+ )*?password=([^\s'"]{3,})"#,
-        is_secret: is_value,
         example: "host=h user=ada password=§ dbname=d",
         counter: "user=ada password=$PW",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "-D",
         regex: r#"-D[0-9A-Za-z_.-]*(?i:password|passwd)=([^\s'"]{3,})"#,
-        is_secret: is_value,
         example: "java -Djavax.net.ssl.trustStorePassword=§ a",
         counter: "java -Dpassword=$PW a",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "machine",
         regex: r"\bmachine\s+(?:\S+[.:]\S+|localhost)\s+login\s+\S+\s+password\s+(\S{3,})",
         is_secret: |value| is_value(value) && !is_prose(value),
         example: "machine example.org\n  login ada\n  password §",
         counter: "a login page password reset",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "assword '|ASSWORD '|dentified by '|DENTIFIED BY '",
         regex: r"(?i:password|identified by) '([^'\s]{3,})'",
         is_secret: |value| is_value(value) && !is_prose(value),
         example: "CREATE USER ada WITH PASSWORD '§';",
         counter: "IDENTIFIED BY '<password>'",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: ":5432:|:5433:|:6432:|:*:",
         regex: r#"\b[^\s:]+:(?:543[23]|6432|\*):[^\s:]+:[^\s:]+:([^\s:;`'"),]{6,})"#,
         is_secret: |value| looks_random(value, true),
         example: "db.example.org:5432:shop:ada:§",
         counter: "src/a.rs:5432:5:error:unused",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "unzip|zip|sqlcmd|mosquitto_|ipmitool",
-        mark: "",
         regex: " -P *<value>",
-        is_secret: is_value,
         example: "unzip -P § a.zip",
         counter: "unzip -P",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: "--from-literal| pass:",
         regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=| -pass(?:in|out)? +pass:)<value>"#,
-        is_secret: is_value,
         example: "kubectl create secret generic db --from-literal=password=§",
         counter: "openssl rsa -in k.pem -passin pass:$PW",
+        ..ANY_PASSWORD
     },
     // What only a random value shows: most options with these letters are no secrets.
     Pattern {
-        kind: PASSWORD,
-        command: "",
         mark: " -p| -P| -k| -N| -w|-body|-value|-string|AUTH |add_user|change_password|login |sqlplus|thin:|wpa_| /p:",
         regex: r" (?:-[pPkNw] *|--(?:[a-z]+-)*(?:body|value|string)[ =]|/p:|(?:AUTH|login|(?:add_user|change_password|wpa_passphrase) \S+) +)<value>|(?:sqlplus +(?:-\S+ +)*|thin:)\w+/([^\s@/]{3,})@",
         is_secret: |value| {
@@ -509,33 +489,29 @@ pub(super) static PATTERNS: [Pattern; 39] = [
         },
         example: "openssl enc -aes-256-cbc -k § -in a",
         counter: "cargo build -p Utf8String2 --value Release2Debug",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "htpasswd",
-        mark: "",
         regex: r" -[a-zA-Z]*b[a-zA-Z]* +\S+ +\S+ +<value>",
-        is_secret: is_value,
         example: "htpasswd -bc users ada §",
         counter: "htpasswd -c users ada",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "lftp|smbclient",
-        mark: "",
         regex: r" -[uU] *[^\s,%]+[,%]<value>",
-        is_secret: is_value,
         example: "smbclient //h/s -U ada%§",
         counter: "smbclient //h/s -U ada",
+        ..ANY_PASSWORD
     },
     Pattern {
-        kind: PASSWORD,
         command: "echo|printf",
         mark: "sudo|passwd|--password-stdin|secret",
         regex: r" (?:-n +)?<value> *\| *(?:sudo +-S|(?:sudo +)?(?:ch)?passwd\b|.*(?:--password-stdin|\bsecrets? (?:create|set|put)\b))",
-        is_secret: is_value,
         example: "echo § | sudo -S ls",
         counter: "echo $PW | sudo -S ls",
+        ..ANY_PASSWORD
     },
     Pattern {
         kind: "private key",
