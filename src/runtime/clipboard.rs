@@ -17,35 +17,22 @@ const TERMINAL_LIMIT: usize = 1 << 20;
 /// The time that a tool may take to read the text. Tools that stay to serve it do so in the background.
 const TOOL_TIME: Duration = Duration::from_secs(3);
 
-/// A program that takes the clipboard's text on its standard input.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Tool {
-    program: &'static str,
-    arguments: &'static [&'static str],
-}
+/// A program that takes the clipboard's text on its standard input, and its arguments.
+pub type Tool = (&'static str, &'static [&'static str]);
 
-const WAYLAND: Tool = Tool {
-    program: "wl-copy",
-    arguments: &["--type", "text/plain;charset=utf-8"],
-};
-const X11: Tool = Tool {
-    program: "xclip",
-    arguments: &["-selection", "clipboard", "-in"],
-};
-const MAC: Tool = Tool {
-    program: "pbcopy",
-    arguments: &[],
-};
+const WAYLAND: Tool = ("wl-copy", &["--type", "text/plain;charset=utf-8"]);
+const X11: Tool = ("xclip", &["-selection", "clipboard", "-in"]);
+const MAC: Tool = ("pbcopy", &[]);
 
 /// Returns the tool of the system we run on, by the variables that name its display.
-pub fn tool(wayland: Option<&OsStr>, display: Option<&OsStr>, mac: bool) -> Option<&'static Tool> {
+pub fn tool(wayland: Option<&OsStr>, display: Option<&OsStr>, mac: bool) -> Option<Tool> {
     let set = |variable: Option<&OsStr>| variable.is_some_and(|value| !value.is_empty());
     if mac {
-        Some(&MAC)
+        Some(MAC)
     } else if set(wayland) {
-        Some(&WAYLAND)
+        Some(WAYLAND)
     } else if set(display) {
-        Some(&X11)
+        Some(X11)
     } else {
         None
     }
@@ -72,9 +59,9 @@ pub fn give_to_system(text: String, answers: &mpsc::Sender<Event>) {
     tokio::spawn(async move {
         if let Err(why) = run(tool, text).await {
             // A display without its tool is common, and the host terminal has the text.
-            tracing::info!(program = tool.program, why, "not on the system's clipboard");
+            tracing::info!(program = tool.0, why, "not on the system's clipboard");
             if why != NOT_THERE {
-                let what = format!("{} did not take the text: {why}", tool.program);
+                let what = format!("{} did not take the text: {why}", tool.0);
                 // The loop is gone, then.
                 let _ = answers.send(Event::EffectFailed { what }).await;
             }
@@ -85,9 +72,9 @@ pub fn give_to_system(text: String, answers: &mpsc::Sender<Event>) {
 /// The reason for the failure of a tool that is not installed.
 const NOT_THERE: &str = "it is not installed";
 
-async fn run(tool: &Tool, text: String) -> Result<(), String> {
-    let mut child = Command::new(tool.program)
-        .args(tool.arguments)
+async fn run((program, arguments): Tool, text: String) -> Result<(), String> {
+    let mut child = Command::new(program)
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -118,10 +105,10 @@ mod tests {
     #[test]
     fn the_tool_is_that_of_the_display() {
         let set = |text: &'static str| Some(OsStr::new(text));
-        assert_eq!(tool(set("wayland-0"), set(":0"), false), Some(&WAYLAND));
-        assert_eq!(tool(set(""), set(":0"), false), Some(&X11));
+        assert_eq!(tool(set("wayland-0"), set(":0"), false), Some(WAYLAND));
+        assert_eq!(tool(set(""), set(":0"), false), Some(X11));
         assert_eq!(tool(None, None, false), None);
-        assert_eq!(tool(None, None, true), Some(&MAC));
+        assert_eq!(tool(None, None, true), Some(MAC));
     }
 
     #[test]

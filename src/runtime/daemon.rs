@@ -197,7 +197,7 @@ impl Client {
     /// Has the client end the worker of this name.
     fn stop(&self, name: &str, end: Instant) -> Result<(), String> {
         let mut child = Command::new(&self.program)
-            .args(daemon::stop_arguments(name))
+            .args(["stop", name])
             .env_clear()
             .envs(self.env.iter().cloned())
             .current_dir(&self.project)

@@ -11,7 +11,7 @@ use pitstop_agent::bridge::{BridgeOrder, OrderId};
 use pitstop_base::{clean::one_line, format};
 use pitstop_core::{
     app::{
-        Effect, Effects, Event,
+        Effect, Event,
         event::{BridgeEvent, NewIds},
         model::needs::Need,
     },
@@ -33,13 +33,7 @@ use super::{
 const NO_THREAD: &str = "the thread for files is gone; the log may say why";
 
 impl Shell {
-    /// Carries out the effects that the core orders, in order.
-    pub(super) fn run_effects(&mut self, effects: Effects) {
-        for effect in effects {
-            self.run_effect(effect);
-        }
-    }
-
+    /// Carries out an effect that the core orders.
     pub(super) fn run_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Forward(input) => self.forward(&input),

@@ -356,12 +356,6 @@ impl Shell {
         };
         self.post(Event::Read(ReadEvent::Estimate(reading)));
     }
-
-    /// Forgets what was counted for the estimate: a new iteration begins.
-    pub(super) fn restart_estimate(&mut self) {
-        self.pane.shown = PaneText::default();
-        self.deadlines.remove(&Deadline::Estimate);
-    }
 }
 
 pub(super) fn recording_failed(error: &RecordingError) {

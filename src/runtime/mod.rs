@@ -502,7 +502,9 @@ impl Shell {
             self.terminals.set_dirty();
         }
         let scrolled = self.pane.screen.scroll_offset();
-        self.run_effects(effects);
+        for effect in effects {
+            self.run_effect(effect);
+        }
         self.take_up_saved();
         self.report_to_herdr();
         if self.pane.screen.scroll_offset() != scrolled {

@@ -42,11 +42,11 @@ struct Words {
 }
 
 impl Words {
-    /// Returns words that stand out in a colour, of which two parts are not left out.
-    fn loud(parts: Vec<String>, short: String, colour: Style) -> Self {
+    /// Returns words that stand out in a colour, of which so many parts are not left out.
+    fn loud(least: usize, parts: Vec<String>, short: String, colour: Style) -> Self {
         Self {
             parts,
-            least: 2,
+            least,
             short,
             style: colour.add_modifier(Modifier::BOLD | Modifier::REVERSED),
         }
@@ -113,7 +113,7 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let style = if needed { theme.bad } else { theme.accent };
             let asks = asking_text(model, attempt.cause, figure);
             let parts = with_answers(model, asks, "review", "defer");
-            Words::loud(parts, format!("Reboot? {key}"), style)
+            Words::loud(2, parts, format!("Reboot? {key}"), style)
         }
         Banner::Holds(left) => held_words(model, left, theme),
         Banner::Waits(blocks) => {
@@ -123,7 +123,7 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 format!("Automatic reboot waits {}", awaited_events(&blocks))
             };
             let parts = with_answers(model, waits, "review", "defer");
-            Words::loud(parts, "Reboot waits".to_owned(), theme.accent)
+            Words::loud(2, parts, "Reboot waits".to_owned(), theme.accent)
         }
         Banner::CountsDown(left) => {
             // A second that has begun is shown until it is over.
@@ -132,7 +132,7 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
             let mut parts = with_answers(model, said, "stops and reviews", "defers");
             parts.push("typing delays it".to_owned());
             let short = format!("Reboot in {seconds} s, {key} stops");
-            Words::loud(parts, short, theme.accent)
+            Words::loud(2, parts, short, theme.accent)
         }
         Banner::Quiet(reason, turns) => quiet_words(model, &reason, turns, theme),
         Banner::Held(breaker) => {
@@ -143,32 +143,25 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 format!("until {until}")
             }));
             parts.extend(model.keys().hint_to(Action::Reboot, "review now"));
-            Words {
-                least: 1,
-                ..Words::loud(parts, said, theme.accent)
-            }
+            Words::loud(1, parts, said, theme.accent)
         }
         Banner::Wished(reason) => {
             let parts = with_answers(model, wish_text(&reason), "review", "defer");
-            Words::loud(parts, format!("Agent asks: reboot? {key}"), theme.accent)
+            let short = format!("Agent asks: reboot? {key}");
+            Words::loud(2, parts, short, theme.accent)
         }
         Banner::Refused(why) => {
             let said = format!("Reboot refused: {}", text::safe(&why));
             let parts = with_answers(model, said.clone(), "tries again", "defers");
-            Words {
-                least: 1,
-                ..Words::loud(parts, said, theme.bad)
-            }
+            Words::loud(1, parts, said, theme.bad)
         }
         Banner::ColdCache(cache) => cold_cache_words(model, &cache, theme),
         Banner::HoldsPrompt(cache, left) => holds_prompt(model, &cache, left, theme),
         Banner::AwaitsStep => {
             let mut parts = vec!["Reboot at the agent's next step".to_owned()];
             parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
-            Words {
-                least: 1,
-                ..Words::loud(parts, "Reboot at the next step".to_owned(), theme.accent)
-            }
+            let short = "Reboot at the next step".to_owned();
+            Words::loud(1, parts, short, theme.accent)
         }
         Banner::Approved(blocks) => {
             let mut parts = vec![
@@ -176,7 +169,7 @@ fn banner_words(model: &Model, figure: bool, theme: &Theme) -> Option<Words> {
                 format!("{key} Enter now"),
             ];
             parts.extend(model.keys().hint_to(Action::Defer, "takes it back"));
-            Words::loud(parts, "Reboot waits".to_owned(), theme.accent)
+            Words::loud(2, parts, "Reboot waits".to_owned(), theme.accent)
         }
     })
 }
@@ -216,10 +209,7 @@ fn holds_prompt(model: &Model, cache: &CacheReport, left: Duration, theme: &Them
     let seconds = left.as_millis().div_ceil(1000);
     parts.push(format!("sent in {seconds} s"));
     let short = "Cache cold: Enter sends, Esc takes back".to_owned();
-    Words {
-        least: 3,
-        ..Words::loud(parts, short, theme.bad)
-    }
+    Words::loud(3, parts, short, theme.bad)
 }
 
 /// Returns the agent's request with its reason.
@@ -248,10 +238,7 @@ fn held_words(model: &Model, left: Duration, theme: &Theme) -> Words {
         .filter_map(|action| model.keys().hint(action))
         .collect();
     let short = format!("Compacts in {seconds} s: {}", answers.join(" or "));
-    Words {
-        least,
-        ..Words::loud(parts, short, theme.bad)
-    }
+    Words::loud(least, parts, short, theme.bad)
 }
 
 /// Returns the reason why the client compacts, as far as that is known.

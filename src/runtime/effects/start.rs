@@ -18,6 +18,7 @@ use pitstop_core::{
         event::{BridgeEvent, MadeAgain, PaneEvent},
         layout,
     },
+    guard::pane_text::PaneText,
     lineage::{IterationId, ProcessStamp},
 };
 use pitstop_terminal::pane::pty;
@@ -38,7 +39,8 @@ impl Shell {
         self.colour_screen();
         self.pane.watch_for = None;
         self.pane.listening = Listening::default();
-        self.restart_estimate();
+        self.pane.shown = PaneText::default();
+        self.deadlines.remove(&Deadline::Estimate);
         let services = &mut self.services;
         let files = [services.transcript.take(), services.client_record.take()];
         for path in files.into_iter().flatten() {

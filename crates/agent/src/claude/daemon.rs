@@ -77,11 +77,6 @@ fn is_name(name: &str) -> bool {
     (1..=NAME_CAP).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Returns the arguments that end the worker of this short name.
-pub const fn stop_arguments(name: &str) -> [&str; 2] {
-    ["stop", name]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
