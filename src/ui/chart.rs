@@ -4,17 +4,16 @@
 //! ```text
 //!  180k ┤
 //!  153k ┤┄┄┄┄┄┄┄▆┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄ compact
-//!  126k ┤┄┄┄┄┄·┄█┄┄┄┄┄┄┄┄▆┄┄┄┄┄┄┄┄┄ warn
-//!   90k ┤┄┄┄·┄┄┄█┄┄┄┄·┄┄┄█┄┄┄┄┄┄┄┄┄ notice
-//!       │▂··    █ ▃··    █ ▁▂▃▄
+//!  126k ┤┄┄┄┄┄▂▆█┄┄┄┄┄┄┄▂▆┄┄┄┄┄┄┄┄┄ warn
+//!   90k ┤┄┄┄▆████┄┄┄┄▂▆███┄┄┄┄┄┄┄┄┄ notice
+//!       │▂▄▆█████ ▃▅▆█████ ▁▂▃▄
 //!     0 ┴#1       #2       #3
 //!        $9.80    $6.35    $4.12
 //! ```
 //!
 //! Every iteration of the run is there, and a turn is as wide in one as in another: several cells where there is room, and one cell
 //! for several turns, with the highest figure of them, where there is too little. Of an iteration whose turns were not kept,
-//! the first and the last figure are known; the figures between them are hinted at by a straight line of dots. A line is
-//! drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there, and another less.
+//! the first and the last figure are known, and drawn as two turns. A line is drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there, and another less.
 
 use ratatui::{
     buffer::Buffer,
@@ -30,7 +29,10 @@ use pitstop_core::{
 };
 use pitstop_transcript::Tokens;
 
-use super::{frame, gauge::BARS, text, theme::Theme};
+use super::{frame, text, theme::Theme};
+
+/// The bars of rising height.
+const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
 /// The cells of the scale at the left.
 const SCALE: usize = 8;
@@ -47,21 +49,14 @@ const NAMED: usize = 60;
 /// The fewest cells of an iteration, with the blank behind it.
 const NARROWEST: usize = 2;
 
-/// A column of the chart: at first one for each turn, then one for each cell.
-#[derive(Clone, Copy)]
-struct Column {
-    used: Tokens,
-    /// True if the figure is measured; else it lies on the line between two figures.
-    known: bool,
-}
-
 /// An iteration in the chart.
 struct Tooth {
     number: String,
     /// True if the iteration is over: its figures need no person any more.
     has_ended: bool,
     cost: Option<f64>,
-    columns: Vec<Column>,
+    /// The figures of its columns: at first one for each turn, then one for each cell.
+    columns: Vec<Tokens>,
 }
 
 /// Draws the chart over everything but the footer.
@@ -108,8 +103,6 @@ struct Fitted {
     turns: usize,
     /// The number of iterations that are left out, because a cell for each of them is too much.
     left_out: usize,
-    /// True if the figures of some turns are not known.
-    has_gaps: bool,
 }
 
 /// Returns the iterations of this run, oldest first, with a column for each turn.
@@ -123,45 +116,27 @@ fn list_teeth(model: &Model) -> Vec<Tooth> {
     teeth.filter(|tooth| !tooth.columns.is_empty()).collect()
 }
 
-/// Returns a column for each turn of an iteration.
-fn turn_columns(model: &Model, iteration: &Iteration) -> Vec<Column> {
-    let known = |used: Tokens| Column { used, known: true };
-    let kept = model.turns.of(iteration.iteration);
-    let kept: Vec<Column> = kept.map(known).collect();
+/// Returns a column for each turn of an iteration; of one whose turns were not kept, its first and its last figure.
+fn turn_columns(model: &Model, iteration: &Iteration) -> Vec<Tokens> {
+    let kept: Vec<Tokens> = model.turns.of(iteration.iteration).collect();
     if !iteration.is_open() {
-        return if kept.is_empty() {
-            past_columns(iteration)
-        } else {
-            kept
+        let birth = iteration.tokens_at_birth.unwrap_or(Tokens(0));
+        return match iteration.tokens_at_end {
+            Some(end) if kept.is_empty() => vec![birth.min(end), end],
+            _ => kept,
         };
     }
     let seen = model.session.guard.forecast().turns();
     // The guard has the turn that runs, but forgets the oldest ones of many.
     if seen.len() > kept.len() {
-        return seen.map(|turn| known(turn.used)).collect();
+        return seen.map(|turn| turn.used).collect();
     }
     // A prompt that was refused has made its figure the last turn's, and begun none.
     let agent = &model.session.agent;
     let rests = matches!(agent.state, AgentState::Idle | AgentState::Limit);
     let is_kept = rests && kept.len() >= agent.turns as usize;
-    let now = model.used().filter(|_| !is_kept).map(known);
+    let now = model.used().filter(|_| !is_kept);
     kept.into_iter().chain(now).collect()
-}
-
-/// Returns the columns of an iteration of which the first and the last figure are known.
-fn past_columns(iteration: &Iteration) -> Vec<Column> {
-    let Some(end) = iteration.tokens_at_end else {
-        return Vec::new();
-    };
-    let low = iteration
-        .tokens_at_birth
-        .map_or(0, |birth| birth.0.min(end.0));
-    let last = u64::from(iteration.turns.unwrap_or(0)).max(2) - 1;
-    let columns = (0..=last).map(|at| Column {
-        used: Tokens(low + (end.0 - low) / last * at),
-        known: at == 0 || at == last,
-    });
-    columns.collect()
 }
 
 /// Fits the iterations into so many cells, all of them if there is a cell for each.
@@ -186,28 +161,17 @@ fn fit_teeth(mut teeth: Vec<Tooth>, room: usize) -> Fitted {
     let columns = cells(turns) - teeth.len();
     let wide = room.saturating_sub(teeth.len()) / columns.max(1);
     let wide = wide.clamp(1, WIDEST_TURN);
-    let gaps = |tooth: &Tooth| tooth.columns.iter().any(|column| !column.known);
-    let has_gaps = teeth.iter().any(gaps);
     for tooth in &mut teeth {
-        let grouped = tooth.columns.chunks(turns).map(highest_column);
-        tooth.columns = grouped
-            .flat_map(|one| std::iter::repeat_n(one, wide))
+        let groups = tooth.columns.chunks(turns);
+        let highest = groups.filter_map(|of| of.iter().max());
+        tooth.columns = highest
+            .flat_map(|one| std::iter::repeat_n(*one, wide))
             .collect();
     }
     Fitted {
         teeth,
         turns,
         left_out,
-        has_gaps,
-    }
-}
-
-/// Returns one column in place of several.
-fn highest_column(columns: &[Column]) -> Column {
-    let used = columns.iter().map(|column| column.used).max();
-    Column {
-        used: used.unwrap_or(Tokens(0)),
-        known: columns.iter().any(|column| column.known),
     }
 }
 
@@ -219,7 +183,7 @@ fn bar_rows(
     theme: &Theme,
 ) -> Vec<Line<'static>> {
     let highest = teeth.iter().flat_map(|tooth| &tooth.columns);
-    let highest = highest.map(|column| column.used.0).max().unwrap_or(0);
+    let highest = highest.map(|used| used.0).max().unwrap_or(0);
     let top = assessed.usable.0.max(highest).max(1);
     // The row, from the top, that a figure lies in.
     let row_of = |at: Tokens| {
@@ -245,12 +209,12 @@ fn bar_rows(
             ];
             let mut drawn = 0;
             for tooth in teeth {
-                for column in &tooth.columns {
-                    let sign = cell_sign(*column, top, row, rows, line.map(|(_, _, at)| *at));
-                    let style = if tooth.has_ended || matches!(sign, "┄" | DOT) {
+                for used in &tooth.columns {
+                    let sign = cell_sign(*used, top, row, rows, line.map(|(_, _, at)| *at));
+                    let style = if tooth.has_ended || sign == "┄" {
                         theme.dim
                     } else {
-                        theme.level(assessed.lines.level(column.used))
+                        theme.level(assessed.lines.level(*used))
                     };
                     spans.push(Span::styled(sign, style));
                 }
@@ -274,28 +238,21 @@ fn bar_rows(
         .collect()
 }
 
-/// The mark at the place of a figure that is not known.
-const DOT: &str = "·";
-
 /// Returns the sign of a column in a row, in which a line may lie.
 fn cell_sign(
-    column: Column,
+    used: Tokens,
     top: u64,
     row: usize,
     rows: usize,
     line: Option<Tokens>,
 ) -> &'static str {
-    let eighths = (column.used.0 as f64 / top as f64 * (rows * 8) as f64) as usize;
+    let eighths = (used.0 as f64 / top as f64 * (rows * 8) as f64) as usize;
     let below = (rows - 1 - row) * 8;
     let blank = if line.is_some() { "┄" } else { " " };
-    if !column.known {
-        let is_top = (below..below + 8).contains(&eighths);
-        return if is_top { DOT } else { blank };
-    }
     let part = eighths.saturating_sub(below).min(8);
     // The line lies in the middle of the cell.
     let part = match line {
-        Some(at) if column.used >= at => part.max(6),
+        Some(at) if used >= at => part.max(6),
         Some(_) => part.min(2),
         None => part,
     };
@@ -340,8 +297,11 @@ fn legend_rows(model: &Model, fitted: &Fitted, cells: usize, theme: &Theme) -> V
         let iterations = text::count(fitted.left_out, "earlier iteration");
         said.push(format!("{iterations} not shown: no room"));
     }
-    if fitted.has_gaps {
-        said.push("dots: no figure of these turns is kept".to_owned());
+    let has_turns = |one: &Iteration| one.is_open() || one.turns.is_none_or(|turns| turns <= 2);
+    let is_whole =
+        |one: &Iteration| has_turns(one) || model.turns.of(one.iteration).next().is_some();
+    if !model.lineage.iterations().iter().all(is_whole) {
+        said.push("of some iterations only the first and the last figure is kept".to_owned());
     }
     text::wrapped(said.join(" · "), theme.dim, cells)
 }

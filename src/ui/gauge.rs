@@ -41,9 +41,6 @@ use super::{
 /// The blocks from one eighth to a whole cell.
 pub(super) const EIGHTHS: [&str; 8] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
 
-/// The bars of rising height.
-pub(super) const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-
 /// Draws the context panel.
 pub(super) fn draw(buf: &mut Buffer, area: Rect, model: &Model, theme: &Theme) {
     let figure = model.session.guard.figure(model.now);
@@ -160,12 +157,9 @@ fn known_lines(
     ranked.extend(cache_line(model, theme, cells));
     ranked.extend(limit_lines(model, theme, cells));
     ranked.push((8, base_line(figure.window, model, theme, cells)));
-    if let Some(curve) = usage_curve(figure, model, theme, cells) {
-        ranked.push((9, curve));
-    }
     if let Some(name) = &model.session.agent.model {
         let name = text::safe(name);
-        ranked.push((10, frame::row(text::fit(&name, cells), theme.dim)));
+        ranked.push((9, frame::row(text::fit(&name, cells), theme.dim)));
     }
     ranked
 }
@@ -500,36 +494,6 @@ pub(super) fn bar(
 fn bar_of(figure: &Figure, fill: Style, theme: &Theme, cells: usize) -> Line<'static> {
     let (used, usable) = (figure.used, figure.usable);
     bar(used, usable, &figure.lines, fill, theme, cells)
-}
-
-/// Returns the curve of the usage, turn by turn, against the usable window.
-fn usage_curve(
-    figure: &Figure,
-    model: &Model,
-    theme: &Theme,
-    cells: usize,
-) -> Option<Line<'static>> {
-    let turns = model.session.guard.forecast().turns();
-    let count = turns.len();
-    let label = format!("{} ", text::count(count, "turn"));
-    let room = cells.saturating_sub(text::width(&label));
-    if room < 4 || count < 2 {
-        return None;
-    }
-    let mut spans = vec![Span::styled(label, theme.dim)];
-    spans.extend(turns.skip(count.saturating_sub(room)).map(|turn| {
-        let share = turn.used.0 as f64 / figure.usable.0.max(1) as f64;
-        let height = ((share * 8.0) as usize).min(7);
-        let style = if figure_meaning(model).is_some() {
-            theme.dim
-        } else if turn.compacted {
-            theme.accent
-        } else {
-            theme.level(figure.lines.level(turn.used))
-        };
-        Span::styled(BARS[height], style)
-    }));
-    Some(Line::from(spans))
 }
 
 /// Returns the gauge on one line, for a footer without a context panel: as long as it may be, but its words whole.

@@ -9,7 +9,7 @@ use std::{collections::VecDeque, ops::RangeInclusive};
 use pitstop_base::recent;
 use pitstop_transcript::Tokens;
 
-/// The number of turns kept for the sparkline.
+/// The number of turns kept for the chart.
 const HISTORY: usize = 128;
 
 /// The number of turns from which the growth is taken: enough for a median, few enough to follow a change of work.
@@ -43,9 +43,7 @@ pub struct Turn {
     pub number: u64,
     /// The number of tokens in the context window at its end, or now if it still runs.
     pub used: Tokens,
-    /// True if the client compacted within it.
-    pub compacted: bool,
-    /// True if the figure fell by much within it, whatever the reason: such a turn shows nothing about growth.
+    /// True if the client compacted within it, or the figure fell by much: such a turn shows nothing about growth.
     pub fell: bool,
 }
 
@@ -72,21 +70,20 @@ impl Forecast {
         };
         // The arithmetic is wide because a figure from outside may have any value.
         let fell = u128::from(used.0) * 100 < u128::from(before.0) * u128::from(100 - FALL);
-        if fell || compacted {
+        let is_break = fell || compacted;
+        if is_break {
             self.newest_from = used;
         } else if is_new {
             self.newest_from = before;
         }
         if let Some(last) = last.filter(|_| !is_new) {
             last.used = used;
-            last.compacted |= compacted;
-            last.fell |= fell;
+            last.fell |= is_break;
         } else {
             let turn = Turn {
                 number,
                 used,
-                compacted,
-                fell,
+                fell: is_break,
             };
             recent::push(&mut self.turns, turn, HISTORY);
         }
@@ -98,19 +95,12 @@ impl Forecast {
         self.compacting = true;
     }
 
-    /// Notes that the fall that was just observed was a compaction.
-    pub fn note_fall(&mut self) {
-        if let Some(last) = self.turns.back_mut() {
-            last.compacted = true;
-        }
-    }
-
     /// Notes that the session is resumed: its first figure is not the base load.
     pub const fn note_resume(&mut self) {
         self.resumed = true;
     }
 
-    /// Returns the turns, oldest first, for the sparkline.
+    /// Returns the turns, oldest first, for the chart.
     pub fn turns(&self) -> impl ExactSizeIterator<Item = Turn> + '_ {
         self.turns.iter().copied()
     }
@@ -125,7 +115,7 @@ impl Forecast {
     pub fn growth(&self) -> Option<Growth> {
         let pairs = self.turns.iter().zip(self.turns.iter().skip(1));
         let grown = pairs
-            .filter(|(_, later)| !later.compacted && !later.fell)
+            .filter(|(_, later)| !later.fell)
             .map(|(earlier, later)| {
                 // The growth includes turns in between that failed or whose figure was missed.
                 let turns = later.number.saturating_sub(earlier.number).max(1);
@@ -318,8 +308,8 @@ mod tests {
             "a fall of less than 30 %"
         );
         forecast.observe(4, Tokens(94_000));
-        let compacted: Vec<bool> = forecast.turns().map(|turn| turn.compacted).collect();
-        assert_eq!(compacted, [false, false, false, true, false]);
+        let fell: Vec<bool> = forecast.turns().map(|turn| turn.fell).collect();
+        assert_eq!(fell, [false, false, false, true, false]);
         let growth = forecast.growth().unwrap();
         assert_eq!((growth.low, growth.high), (Tokens(4_000), Tokens(4_000)));
     }

@@ -316,11 +316,6 @@ impl Guard {
         self.pace.begin_anew();
     }
 
-    /// Notes that the fall that was just observed was a compaction.
-    pub fn note_fall(&mut self) {
-        self.forecast.note_fall();
-    }
-
     /// Notes that the session is resumed: its first figure is not that of a fresh session.
     pub const fn note_resume(&mut self) {
         self.forecast.note_resume();

@@ -52,10 +52,7 @@ impl Session {
             CompactionSign::Boundaries(total) => self.compactions.transcript(total, turn),
             CompactionSign::Finished => self.compactions.finish(turn),
             CompactionSign::Rebuilt => self.compactions.rebuild(turn),
-            CompactionSign::Fell => {
-                self.guard.note_fall();
-                self.compactions.fall(turn);
-            }
+            CompactionSign::Fell => self.compactions.fall(turn),
         }
         if matches!(sign, CompactionSign::Finished | CompactionSign::Rebuilt) {
             // They are of the context before.

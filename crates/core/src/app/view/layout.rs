@@ -174,12 +174,12 @@ fn column(layout: &mut Layout, body: Rect, width: u16, panels: &[Focus], model: 
         let gone = panels.iter().rposition(|panel| *panel != focus);
         panels.remove(gone.unwrap_or(0));
     }
-    // Limits, the curve over the turns and the base load are shown where the other panels can spare the rows.
+    // Limits and the base load are shown where the other panels can spare the rows.
     let wanted = match body.height {
         44.. => {
             let limits = model.session.agent.limits.len() as u16;
             let client = u16::from(model.session.client.limit().is_some());
-            (13 + limits + client).min(15)
+            (12 + limits + client).min(14)
         }
         34..44 => 11,
         _ => 8,
