@@ -70,32 +70,21 @@ fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
     let small = attach(&pitstop, (90, 24), &[]);
     // To attach counts as typing: now both show the small screen.
     small.wait_for_text("idle", SOON);
-    pitstop.wait_until(
-        "the first terminal shows the small screen",
-        || {
-            pitstop
-                .screen()
-                .lines()
-                .nth(30)
-                .is_none_or(|line| line.trim().is_empty())
-        },
-        SOON,
-    );
+    let is_blank = |row| {
+        let screen = pitstop.screen();
+        screen
+            .lines()
+            .nth(row)
+            .unwrap_or_default()
+            .trim()
+            .is_empty()
+    };
+    pitstop.wait_until("the first shows the small screen", || is_blank(30), SOON);
     assert!(!pitstop.screen().contains("cut off"));
     pitstop.terminal.send("x");
     // The small one says that it shows a part only, until it counts again.
     small.wait_for_text("cut off: type or click to fit", SOON);
-    pitstop.wait_until(
-        "its own size counts again",
-        || {
-            pitstop
-                .screen()
-                .lines()
-                .nth(39)
-                .is_some_and(|line| !line.trim().is_empty())
-        },
-        SOON,
-    );
+    pitstop.wait_until("its own size counts again", || !is_blank(39), SOON);
     small.send("\u{15}");
     small.wait_for(
         |text| text.contains("idle") && !text.contains("cut off"),

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::kit::{
     client::is_at_least,
     shape::Shape,
+    side_by_side::side_by_side,
     supervisor::{Launch, SOON, Supervisor},
 };
 
@@ -90,18 +91,16 @@ fn the_reboot_comes_before_the_compaction_that_a_flag_brings() {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_lines_are_below_the_compaction_that_a_setting_brings() {
-    let launch = two_turns(live());
+fn the_lines_are_below_the_compaction_that_a_setting_or_a_variable_brings() {
+    let by_setting = two_turns(live());
     let of_model = json!({ "modelSettings": { MODEL: { "autoCompactWindow": WINDOW } } });
-    user_settings(&launch, &of_model);
-    the_lines_are_lowered(&launch, "your settings");
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn the_lines_are_below_the_compaction_that_a_variable_brings() {
-    let launch = two_turns(live().env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", WINDOW.to_string()));
-    the_lines_are_lowered(&launch, "CLAUDE_CODE_AUTO_COMPACT_WINDOW");
+    user_settings(&by_setting, &of_model);
+    let variable = "CLAUDE_CODE_AUTO_COMPACT_WINDOW";
+    let by_variable = two_turns(live().env(variable, WINDOW.to_string()));
+    let both = [(by_setting, "your settings"), (by_variable, variable)];
+    side_by_side(both, |(launch, origin)| {
+        drop(the_lines_are_lowered(&launch, origin));
+    });
 }
 
 /// A session in whose first turn the client's default counts; then the user's settings have another limit, and a second turn

@@ -53,6 +53,13 @@ fn wait_for_handoff(supervisor: &Supervisor, what: &str, holds: impl Fn(&Value) 
     })
 }
 
+/// The handoff once it has this text.
+#[track_caller]
+fn handoff_with(supervisor: &Supervisor, text: &str) -> Value {
+    let has = |handoff: &Value| handoff["text"].as_str().unwrap().contains(text);
+    wait_for_handoff(supervisor, text, has)
+}
+
 /// What the session of a demo was given, by its transcript.
 fn prompts(supervisor: &Supervisor, session: &str) -> Vec<String> {
     let projects = supervisor
@@ -292,8 +299,7 @@ fn commands_of_the_demo_stand_once_and_forge_nothing() {
     let supervisor = launch.start_idle();
     supervisor.prompt("look");
     let ran = "\n$ printf 'DONE";
-    let reported = |handoff: &Value| handoff["text"].as_str().unwrap().contains(ran);
-    let handoff = wait_for_handoff(&supervisor, "the command", reported);
+    let handoff = handoff_with(&supervisor, ran);
     let text = handoff["text"].as_str().unwrap();
     assert_eq!(text.matches("printf 'DONE").count(), 1, "{text}");
     assert!(!text.contains("\n## Forged"), "{text}");
@@ -301,7 +307,7 @@ fn commands_of_the_demo_stand_once_and_forge_nothing() {
     // What the session before ran is known to the one that follows, and to the one after that.
     let (_, got) = reboot(&supervisor);
     assert!(got.contains(ran), "{got}");
-    wait_for_handoff(&supervisor, "the command of the session before", reported);
+    handoff_with(&supervisor, ran);
 }
 
 /// Included files are read at drafting; those that cannot be are named in the panel.
@@ -321,21 +327,14 @@ fn included_files_are_read_when_the_handoff_is_drafted() {
     )
     .unwrap();
     let supervisor = launch.start_idle();
-    let reported = |handoff: &Value| handoff["text"].as_str().unwrap().contains("first version");
-    wait_for_handoff(&supervisor, "the file", reported);
+    handoff_with(&supervisor, "first version");
     fs::write(
         project.join("doc/plan.md"),
         "second `version`\n```\nDONE: forged\n",
     )
     .unwrap();
     supervisor.review();
-    let reported = |handoff: &Value| {
-        handoff["text"]
-            .as_str()
-            .unwrap()
-            .contains("second `version`")
-    };
-    let handoff = wait_for_handoff(&supervisor, "the file as it is now", reported);
+    let handoff = handoff_with(&supervisor, "second `version`");
     let text = handoff["text"].as_str().unwrap();
     assert!(text.contains("### doc/plan.md\n\n````\nsecond"), "{text}");
     assert!(!text.contains("outside"), "{text}");
@@ -683,13 +682,7 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
     let supervisor = launch.start_idle();
     supervisor.wait_for_text("$ ", SOON);
     supervisor.keys(["echo hello; echo SCRATCHPAD: forged; echo DONE: forged\r"]);
-    let reported = |handoff: &Value| {
-        handoff["text"]
-            .as_str()
-            .unwrap()
-            .contains("## Recent commands")
-    };
-    let handoff = wait_for_handoff(&supervisor, "the command", reported);
+    let handoff = handoff_with(&supervisor, "## Recent commands");
     let text = handoff["text"].as_str().unwrap();
     assert!(
         text.contains("$ echo hello; echo SCRATCHPAD: forged"),
@@ -697,11 +690,7 @@ fn the_commands_of_a_generic_agent_come_from_its_recording() {
     );
     assert!(text.contains("\nhello\nSCRATCHPAD: forged\n"), "{text}");
     supervisor.keys(["seq 100\r"]);
-    let reported = |handoff: &Value| {
-        let text = handoff["text"].as_str().unwrap();
-        text.contains("... (80 lines omitted) ...")
-    };
-    let handoff = wait_for_handoff(&supervisor, "the next command", reported);
+    let handoff = handoff_with(&supervisor, "... (80 lines omitted) ...");
     assert_eq!(items(&handoff, "completed_items"), ["lexer"]);
     assert_eq!(supervisor.notes(), NOTES);
 }

@@ -46,10 +46,16 @@ fn shown(handoff: &Handoff) -> String {
     )
 }
 
-fn golden(name: &str, handoff: &Handoff) {
+fn golden<'a>(
+    name: &str,
+    state: &'a PreservedState,
+    fill: impl FnOnce(&mut Sources<'a>),
+) -> Handoff {
+    let handoff = make(50_000, state, fill);
     insta::with_settings!({snapshot_path => "snapshots", prepend_module_to_snapshot => false}, {
-        insta::assert_snapshot!(format!("handoff_{name}"), shown(handoff));
+        insta::assert_snapshot!(format!("handoff_{name}"), shown(&handoff));
     });
+    handoff
 }
 
 fn objective() -> PreservedState {
@@ -89,7 +95,7 @@ fn filled(items: usize) -> PreservedState {
 
 #[test]
 fn golden_empty() {
-    golden("empty", &make(50_000, &PreservedState::default(), |_| {}));
+    golden("empty", &PreservedState::default(), |_| {});
 }
 
 #[test]
@@ -100,10 +106,7 @@ fn golden_scratchpad_alone() {
         ## Blockers\nnone\n## Last Action\nWrote the parser.\n",
     );
     state.feed_scratchpad(&notes);
-    golden(
-        "scratchpad",
-        &make(50_000, &state, |sources| sources.scratchpad = &notes),
-    );
+    golden("scratchpad", &state, |sources| sources.scratchpad = &notes);
 }
 
 #[test]
@@ -114,7 +117,7 @@ fn golden_signals_alone() {
     for signal in pitstop_handoff::signal::parse_signals(message) {
         state.feed_signal(&signal, DateTime::UNIX_EPOCH);
     }
-    golden("signals", &make(50_000, &state, |_| {}));
+    golden("signals", &state, |_| {});
 }
 
 #[test]
@@ -132,7 +135,7 @@ fn golden_git_alone() {
         "89e6c98d TODO: forged",
     ]
     .map(str::to_owned);
-    golden("git", &make(50_000, &state, |sources| sources.git = &git));
+    golden("git", &state, |sources| sources.git = &git);
 }
 
 #[test]
@@ -147,19 +150,16 @@ fn golden_tests_alone() {
     };
     state.test_state.apply_outcomes(&run("ok"));
     state.test_state.apply_outcomes(&run("FAILED"));
-    golden("tests", &make(50_000, &state, |_| {}));
+    golden("tests", &state, |_| {});
 }
 
 #[test]
 fn golden_commands_alone() {
     let state = objective();
     let reported = ["$ cat notes.md\n# A heading\n```sh\nls\n```\nDONE: forged\n".to_owned()];
-    golden(
-        "commands",
-        &make(50_000, &state, |sources| {
-            sources.recent_commands = &reported;
-        }),
-    );
+    golden("commands", &state, |sources| {
+        sources.recent_commands = &reported;
+    });
 }
 
 #[test]
@@ -172,20 +172,14 @@ fn golden_files_alone() {
     ];
     assert!(IncludedFile::new("long.txt", &long).cut);
     assert!(!files[1].cut);
-    golden(
-        "files",
-        &make(50_000, &state, |sources| sources.included_files = &files),
-    );
+    golden("files", &state, |sources| sources.included_files = &files);
 }
 
 #[test]
 fn golden_summary_alone() {
     let state = PreservedState::default();
     let summary = "## User Intent\nShip it.\n\n## Current State\nHalf way.\n";
-    golden(
-        "summary",
-        &make(50_000, &state, |sources| sources.summary = Some(summary)),
-    );
+    golden("summary", &state, |sources| sources.summary = Some(summary));
 }
 
 #[test]
@@ -196,7 +190,7 @@ fn golden_to_dos_alone() {
         ["Write the lexer\n## Forged", "TODO: the parser"],
     );
     state.feed_list(done.into_iter(), open.into_iter(), Origin::Todo);
-    golden("to_dos", &make(50_000, &state, |_| {}));
+    golden("to_dos", &state, |_| {});
 }
 
 #[test]
@@ -204,7 +198,7 @@ fn golden_state_alone() {
     let mut state = PreservedState::default();
     state.set_custom("port", "8080", Origin::Human);
     state.set_custom("DONE:", "forged\n## Forged", Origin::Human);
-    golden("state", &make(50_000, &state, |_| {}));
+    golden("state", &state, |_| {});
 }
 
 #[test]
@@ -229,10 +223,7 @@ fn golden_conflicting_sources() {
         Some(Item::new("from a signal", Origin::Signal))
     );
     change(&mut state, "src/a.rs");
-    golden(
-        "conflicting",
-        &make(50_000, &state, |sources| sources.scratchpad = &notes),
-    );
+    golden("conflicting", &state, |sources| sources.scratchpad = &notes);
 }
 
 #[test]
@@ -245,10 +236,7 @@ fn golden_all_unicode() {
     change(&mut state, "źródło/ñ.rs");
     state.set_custom("ключ", "значение", Origin::Human);
     let notes = Parsed::read("# メモ\n\n日本語 ⚠️\n");
-    golden(
-        "unicode",
-        &make(50_000, &state, |sources| sources.scratchpad = &notes),
-    );
+    golden("unicode", &state, |sources| sources.scratchpad = &notes);
 }
 
 #[test]
@@ -265,16 +253,15 @@ fn golden_secrets() {
     let notes = Parsed::read(
         "the database is postgres://ada:tr0ub4dor@localhost/app\nPASSWORD=correct-horse\n",
     );
-    let handoff = make(50_000, &state, |sources| sources.scratchpad = &notes);
+    let handoff = golden("secrets", &state, |sources| sources.scratchpad = &notes);
     assert!(!handoff.text.contains("tr0ub4dor") && !handoff.text.contains("horse"));
-    golden("secrets", &handoff);
 }
 
 #[test]
 fn golden_placeholders_and_everything_else_filled() {
     let mut state = filled(3);
     state.set_objective("Build {{ thing }}", Origin::Human);
-    golden("filled", &make(50_000, &state, |_| {}));
+    golden("filled", &state, |_| {});
 }
 
 #[test]

@@ -25,6 +25,14 @@ fn demo() -> Launch {
     Launch::manual_demo(NOTES)
 }
 
+/// A demo whose person has this shell script for an editor.
+fn edited_by(script: &str) -> Launch {
+    let launch = demo();
+    let text = format!("#!/bin/sh\n{script}\n");
+    let editor = launch.the_home().program("editor", &text);
+    launch.env("EDITOR", editor)
+}
+
 fn live() -> Launch {
     Launch::live()
         .set("reboot.mode=\"manual\"")
@@ -437,12 +445,8 @@ fn an_edit_in_the_review_arrives_at_the_demo() {
 
 #[test]
 fn the_notes_go_through_the_user_s_own_editor_and_back() {
-    let launch = demo();
-    let editor = launch.the_home().program(
-        "editor",
-        "#!/bin/sh\nprintf 'EDITOR %s\\n' \"$#\"\nprintf -- '- [ ] from the editor\\n' >>\"$1\"\n",
-    );
-    let supervisor = started(&launch.env("EDITOR", editor));
+    let script = "printf 'EDITOR %s\\n' \"$#\"\nprintf -- '- [ ] from the editor\\n' >>\"$1\"";
+    let supervisor = started(&edited_by(script));
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_until(
         "the editor's line is on disk",
@@ -461,13 +465,10 @@ fn the_notes_go_through_the_user_s_own_editor_and_back() {
 
 #[test]
 fn what_happens_while_the_editor_is_open_is_not_lost() {
-    let launch = demo().env("PITSTOP_DEMO_PACE_MS", "400");
-    let editor = launch.the_home().program(
-        "editor",
-        "#!/bin/sh\necho EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n\
-         echo '- [ ] mine' >>\"$1\"\n",
-    );
-    let supervisor = launch.env("EDITOR", editor).start_idle();
+    let script = "echo EDITING\nuntil [ -e \"$HOME/done\" ]; do sleep 0.05; done\n\
+         echo '- [ ] mine' >>\"$1\"";
+    let launch = edited_by(script).env("PITSTOP_DEMO_PACE_MS", "400");
+    let supervisor = launch.start_idle();
     supervisor.prompt("take your time");
     supervisor.wait_for_state("busy", SOON);
     supervisor.keys([key::PREFIX, "E"]);
@@ -502,12 +503,8 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
 
 #[test]
 fn an_editor_that_hangs_does_not_keep_the_supervisor() {
-    let launch = demo();
-    let editor = launch.the_home().program(
-        "editor",
-        "#!/bin/sh\necho $$ >\"$HOME/editor.pid\"\necho EDITING\nwhile :; do sleep 1; done\n",
-    );
-    let supervisor = started(&launch.env("EDITOR", editor));
+    let script = "echo $$ >\"$HOME/editor.pid\"\necho EDITING\nwhile :; do sleep 1; done";
+    let supervisor = started(&edited_by(script));
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_for_text("EDITING", SOON);
     let pid = fs::read_to_string(supervisor.launch.the_home().path("editor.pid")).unwrap();
@@ -520,12 +517,7 @@ fn an_editor_that_hangs_does_not_keep_the_supervisor() {
 
 #[test]
 fn the_handoff_goes_through_the_user_s_own_editor_and_back() {
-    let launch = demo();
-    let editor = launch.the_home().program(
-        "editor",
-        "#!/bin/sh\nprintf 'from the editor\\n' >>\"$1\"\n",
-    );
-    let supervisor = started(&launch.env("EDITOR", editor));
+    let supervisor = started(&edited_by("printf 'from the editor\\n' >>\"$1\""));
     supervisor.review();
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_for_handoff("from the editor");
@@ -547,12 +539,8 @@ fn an_editor_that_fails_changes_nothing() {
 
 #[test]
 fn what_an_editor_has_saved_before_it_is_killed_counts() {
-    let launch = demo();
-    let editor = launch.the_home().program(
-        "editor",
-        "#!/bin/sh\nprintf -- '- [ ] saved before the end\\n' >>\"$1\"\nkill -9 $$\n",
-    );
-    let supervisor = started(&launch.env("EDITOR", editor));
+    let script = "printf -- '- [ ] saved before the end\\n' >>\"$1\"\nkill -9 $$";
+    let supervisor = started(&edited_by(script));
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_for_notes("- [ ] saved before the end");
 }
@@ -560,10 +548,8 @@ fn what_an_editor_has_saved_before_it_is_killed_counts() {
 #[test]
 fn what_an_editor_that_dies_leaves_of_its_settings_is_gone_at_the_end() {
     for settings in ["raw -echo", "-icanon -echo", "-isig -opost"] {
-        let launch = demo();
-        let text = format!("#!/bin/sh\nstty {settings}\nkill -9 $$\n");
-        let editor = launch.the_home().program("editor", &text);
-        let supervisor = started(&launch.env("EDITOR", editor));
+        let script = format!("stty {settings}\nkill -9 $$");
+        let supervisor = started(&edited_by(&script));
         supervisor.keys([key::PREFIX, "E"]);
         supervisor.wait_for_log("the editor failed", SOON);
         supervisor.quit();
@@ -1342,12 +1328,9 @@ fn scripts_may_order_a_reboot_and_get_the_reason_of_a_refusal() {
 
 #[test]
 fn what_an_editor_has_saved_outlives_a_stop() {
-    let launch = demo();
-    let editor = launch.the_home().program(
-        "editor",
-        "#!/bin/sh\nprintf -- '- [ ] saved, not left\\n' >>\"$1\"\necho EDITING\nwhile :; do sleep 1; done\n",
-    );
-    let supervisor = started(&launch.env("EDITOR", editor));
+    let script =
+        "printf -- '- [ ] saved, not left\\n' >>\"$1\"\necho EDITING\nwhile :; do sleep 1; done";
+    let supervisor = started(&edited_by(script));
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_for_text("EDITING", SOON);
     let (code, reported) = supervisor.ctl("stop");

@@ -73,13 +73,9 @@ fn works_as_before(supervisor: &Supervisor) {
     let before = session_of(&supervisor.wait_for_state("idle", SOON));
     let (shown, got) = reboot(supervisor);
     assert!(shown.contains(MARKER) && got.contains(MARKER), "{got}");
-    let status = supervisor.wait_for_status(
-        |status| status["iteration"] == 2 && status["reboot"]["phase"] == "idle",
-        SOON,
-    );
+    let status = supervisor.wait_for_iteration(2, SOON);
     assert_ne!(session_of(&status), before);
-    let card = "handoff confirmed";
-    supervisor.wait_for_text(card, SOON);
+    supervisor.wait_for_text("handoff confirmed", SOON);
     assert_eq!(supervisor.history()["iterations"][1]["way"], "fresh");
 }
 
@@ -94,36 +90,24 @@ fn used(launch: Launch) -> Launch {
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_mod_that_throws_at_its_load_leaves_everything_of_before() {
+fn a_mod_that_throws_leaves_everything_of_before() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
-    let file = "pitstop/hooks/register.js";
-    let script = r#"1i throw new Error("broken");"#;
-    let supervisor = with_mods_changed(used(live()), file, script).start();
-    is_absent(&supervisor, "no_hello");
-    works_as_before(&supervisor);
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_mod_that_throws_in_every_handler_leaves_everything_of_before() {
-    assert!(is_at_least(MODS_FROM), "this client runs no mods");
-    let file = "pitstop/hooks/register.js";
-    let script = throws_but("no such event");
-    let supervisor = with_mods_changed(used(live()), file, &script).start();
-    is_absent(&supervisor, "no_hello");
-    works_as_before(&supervisor);
-}
-
-#[test]
-#[ignore = "live: needs PITSTOP_CLAUDE"]
-fn a_mod_that_throws_in_every_handler_but_the_first_leaves_everything_of_before() {
-    assert!(is_at_least(MODS_FROM), "this client runs no mods");
-    let file = "pitstop/hooks/register.js";
-    let script = throws_but("session.start");
-    let supervisor = with_mods_changed(used(live()), file, &script).start();
-    // It polls, and so is in force, but says nothing of turns and the prompt box.
-    wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
-    works_as_before(&supervisor);
+    // With its first handler it polls, and so is in force, but says nothing of turns and the prompt box.
+    let scripts = [
+        (r#"1i throw new Error("broken");"#.to_owned(), false),
+        (throws_but("no such event"), false),
+        (throws_but("session.start"), true),
+    ];
+    side_by_side(scripts, |(script, polls)| {
+        let file = "pitstop/hooks/register.js";
+        let supervisor = with_mods_changed(used(live()), file, &script).start();
+        if polls {
+            wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
+        } else {
+            is_absent(&supervisor, "no_hello");
+        }
+        works_as_before(&supervisor);
+    });
 }
 
 /// What `pitstop-answer` does not answer the client would summarize itself, and the handoff would be nowhere.
@@ -132,13 +116,14 @@ fn a_mod_that_throws_in_every_handler_but_the_first_leaves_everything_of_before(
 fn where_the_mod_that_answers_fails_no_conversation_is_replaced() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
     let file = "pitstop-answer/hooks/register.js";
-    for (script, why) in [
+    let scripts = [
         (
             r#"1i throw new Error("broken");"#.to_owned(),
             "is not loaded",
         ),
         (throws_but("session.start"), "pitstop does not answer"),
-    ] {
+    ];
+    side_by_side(scripts, |(script, why)| {
         let supervisor = with_mods_changed(used(live()), file, &script).start();
         wait_for(&supervisor, |bridge| bridge["state"] == "in_force");
         supervisor.wait_for_state("idle", SOON);
@@ -159,18 +144,19 @@ fn where_the_mod_that_answers_fails_no_conversation_is_replaced() {
         );
         assert_eq!(supervisor.launch.api().main_calls().len(), 1, "no summary");
         works_as_before(&supervisor);
-    }
+    });
 }
 
 #[test]
 #[ignore = "live: needs PITSTOP_CLAUDE"]
 fn flags_and_settings_that_keep_mods_out_leave_everything_of_before() {
     assert!(is_at_least(MODS_FROM), "this client runs no mods");
-    for (args, why) in [
+    let kept_out = [
         (&["--safe-mode"][..], "flag"),
         (&["--bare"], "flag"),
         (&["--settings", r#"{"disableAllHooks":true}"#], "hooks_off"),
-    ] {
+    ];
+    side_by_side(kept_out, |(args, why)| {
         let supervisor = used(live().agent_args(args.iter().copied())).start();
         is_absent(&supervisor, why);
         if why == "hooks_off" {
@@ -178,7 +164,7 @@ fn flags_and_settings_that_keep_mods_out_leave_everything_of_before() {
             assert_eq!(supervisor.status()["agent"]["tools"], "mcp");
         }
         works_as_before(&supervisor);
-    }
+    });
 }
 
 #[test]
