@@ -206,9 +206,10 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     let selects = view.text.contains(['\u{fe0e}', '\u{fe0f}', '\u{200d}']);
     // An emoji, or half of a flag, that has to be text: without its selector it would have no room.
     let as_text = cells_of(base) == 2 && view.text[base.len_utf8()..] == *"\u{fe0e}";
+    let cells = || view.text.chars().map(cells_of).sum::<usize>();
     let whole = match wanted {
         2 => !view.text.contains('\u{fe0e}') || cells_of(base) == 2,
-        _ => as_text || (!selects && count_cells(view.text) == 1),
+        _ => as_text || (!selects && cells() == 1),
     };
     if whole && is_shown(view.text) {
         // A character that joins the cell before it has a blank of its own to join.
@@ -227,11 +228,6 @@ fn set_symbol(cell: &mut Cell, view: &CellView<'_>) {
     {
         cell.diff_option = CellDiffOption::ForcedWidth(wanted);
     }
-}
-
-/// Returns the number of cells that the code points of a cluster take together.
-fn count_cells(cluster: &str) -> usize {
-    cluster.chars().map(cells_of).sum()
 }
 
 /// Reports whether a cluster may be handed to the host terminal as it is: it has no character that steers, reorders or

@@ -72,12 +72,8 @@ fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
     small.wait_for_text("idle", SOON);
     let is_blank = |row| {
         let screen = pitstop.screen();
-        screen
-            .lines()
-            .nth(row)
-            .unwrap_or_default()
-            .trim()
-            .is_empty()
+        let line = screen.lines().nth(row).unwrap_or_default();
+        line.trim().is_empty()
     };
     pitstop.wait_until("the first shows the small screen", || is_blank(30), SOON);
     assert!(!pitstop.screen().contains("cut off"));

@@ -324,13 +324,11 @@ impl Db {
             }
             db.migrate_schema().await
         };
-        match ready.await {
-            Ok(()) => Ok(db),
-            Err(error) => {
-                db.close().await;
-                Err(error)
-            }
+        if let Err(error) = ready.await {
+            db.close().await;
+            return Err(error);
         }
+        Ok(db)
     }
 
     /// Connects to the server named by `url` and migrates its schema.
@@ -353,16 +351,12 @@ impl Db {
             .await
             .map_err(|error| named(error.into()))?;
         let db = Self::Postgres { pool, busy, place };
-        match db.migrate_schema().await {
-            Ok(()) => Ok(OpenedDb {
-                db,
-                set_aside: None,
-            }),
-            Err(error) => {
-                db.close().await;
-                Err(error)
-            }
+        if let Err(error) = db.migrate_schema().await {
+            db.close().await;
+            return Err(error);
         }
+        let set_aside = None;
+        Ok(OpenedDb { db, set_aside })
     }
 
     async fn check_file(&self) -> Result<(), DbError> {
