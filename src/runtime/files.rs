@@ -23,7 +23,7 @@ use pitstop_agent::{
     bridge::{self, Absence, ToolsBy},
     claude,
 };
-use pitstop_base::clean::chain;
+use pitstop_base::{clean::chain, format};
 use pitstop_core::{
     app::{
         Event,
@@ -391,6 +391,11 @@ impl Writer {
     /// Writes the scratchpad, unless another program wrote to it meanwhile.
     fn write_scratchpad(&mut self, base: &str, text: String) {
         let written = self.project_dir().and_then(|directory| {
+            // A larger one could not be read again, and would end the next start.
+            if text.len() > scratchpad::MAX_BYTES {
+                let most = format::bytes(scratchpad::MAX_BYTES as u64);
+                return Err(format!("it is larger than {most}"));
+            }
             let disk = self.scratchpad_on_disk()?;
             let there = disk.as_deref().unwrap_or_default();
             if there != base && self.written.as_deref() != Some(there) {
@@ -646,5 +651,25 @@ mod tests {
         bench.writer.versions = None;
         bench.writer.carry_out(FileRequest::OpenVersions);
         assert_eq!(numbers(bench.answer()), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn a_scratchpad_that_could_not_be_read_again_is_not_written() {
+        const MOST: usize = scratchpad::MAX_BYTES;
+        let mut bench = bench();
+        assert_eq!(bench.write("", "one"), saved("one"));
+        let why = ReadEvent::ScratchpadNotSaved("it is larger than 1 MB".to_owned());
+        for text in [
+            "a".repeat(MOST + 1),
+            "é".repeat(MOST / 2 + 1),
+            "line\n".repeat(MOST / 5 + 1),
+        ] {
+            assert_eq!(bench.write("one", &text), why);
+            assert_eq!(bench.on_disk(), "one");
+        }
+        let most = "a".repeat(MOST);
+        assert_eq!(bench.write("one", &most), saved(&most));
+        bench.writer.carry_out(FileRequest::ReadScratchpad);
+        assert_eq!(bench.answer(), ReadEvent::Scratchpad(Some(most)));
     }
 }

@@ -156,13 +156,15 @@ impl HumanLines {
     /// Returns the text `new`, which another author made of `old`, with each of these lines that got lost put back behind
     /// the line that it followed.
     pub fn restore_lost(&self, old: &str, new: &str) -> String {
-        let missing: Vec<&str> = self.missing_in(new).collect();
+        let missing: BTreeSet<&str> = self.missing_in(new).collect();
         if missing.is_empty() {
             return new.to_owned();
         }
         let lost = |line: &str| {
-            let is_in = |words: String| missing.iter().any(|lost| holds_line(&words, lost));
-            line_words(line).is_some_and(is_in)
+            line_words(line).is_some_and(|words| {
+                missing.contains(words.as_str())
+                    || missing.iter().any(|lost| holds_line(&words, lost))
+            })
         };
         // The line of `new` behind which a lost line is put, from 1, or 0 for the place before all of them.
         let mut places: BTreeMap<String, usize> = BTreeMap::new();
@@ -375,6 +377,20 @@ mod tests {
             human.record_edit(&base, &mine);
             let kept = human.restore_lost(&mine, &merged);
             proptest::prop_assert_eq!(human.missing_in(&kept).count(), 0);
+        }
+    }
+
+    #[test]
+    fn many_lost_lines_are_put_back_in_time() {
+        let pasted: Vec<String> = (0..40_000)
+            .map(|n| format!("a line of a log, number {n}"))
+            .collect();
+        let pasted = pasted.join("\n") + "\n";
+        let mut human = HumanLines::default();
+        human.record_edit("", &pasted);
+        for new in ["- [ ] agent\n", "", "## Plan\n- a\n"] {
+            let kept = human.restore_lost(&pasted, new);
+            assert_eq!(kept.lines().count(), 40_000 + new.lines().count());
         }
     }
 }

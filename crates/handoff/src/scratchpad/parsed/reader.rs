@@ -43,6 +43,11 @@ fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
+/// Returns a line without so much of its indentation; a blank of several bytes that begins within that stays.
+fn unindented(line: &str, indent: usize) -> String {
+    line[line.floor_char_boundary(indent)..].to_owned()
+}
+
 /// An entry of *Key Decisions* or *Blockers* as it is being read.
 #[derive(Debug, Default)]
 struct Entry {
@@ -201,7 +206,7 @@ impl Reader {
             && let Id::Item(at) = id
             && indent > of
         {
-            self.out.items[at].notes.push(line[of..].to_owned());
+            self.out.items[at].notes.push(unindented(line, of));
             return Role::Fact(id);
         }
         self.owner = None;
@@ -253,7 +258,7 @@ impl Reader {
             match owner.id {
                 Id::Item(at) => self.out.items[at]
                     .notes
-                    .push(line[owner.indent..].to_owned()),
+                    .push(unindented(line, owner.indent)),
                 Id::Decision(at) => self.decisions[at].below.push(item.text.to_owned()),
                 Id::Blocker(at) => self.blockers[at].below.push(item.text.to_owned()),
                 Id::Objective | Id::Next => {}
@@ -387,7 +392,7 @@ impl Reader {
         match owner.id {
             Id::Item(at) => self.out.items[at]
                 .notes
-                .push(line[owner.indent..].to_owned()),
+                .push(unindented(line, owner.indent)),
             Id::Decision(at) | Id::Blocker(at) => {
                 let entries = match owner.id {
                     Id::Decision(_) => &mut self.decisions,

@@ -425,7 +425,7 @@ fn notes() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_without_a_panic(text in "[-#*`~|<> \\[\\]xX:\n\u{e9}a-c]{0,200}") {
+    fn any_text_is_read_without_a_panic(text in "[-#*`~|<> \\[\\]xX:\n\u{a0}\u{3000}\u{e9}a-c]{0,200}") {
         let _ = Parsed::read(&text).without(|_| true);
     }
 
@@ -464,5 +464,22 @@ proptest! {
         let (what, why) = split_reason(&text);
         prop_assert!(why.is_empty() || text.contains(&why), "{:?} {:?}", text, why);
         prop_assert!(what.len() + why.len() <= text.len());
+    }
+}
+
+#[test]
+fn lines_below_an_item_may_be_indented_by_wide_blanks() {
+    for (text, below) in [
+        ("- [ ] a\n  - [ ] b\n\u{3000}c\n", "\u{3000}c"),
+        ("- [ ] a\n  - [ ] b\n \u{a0}\u{a0}c\n", "\u{a0}\u{a0}c"),
+        (" - [ ] b\n\u{a0}- c\n", "\u{a0}- c"),
+        (
+            "  - [ ] b\n\u{3000}```\n\u{3000}c\n\u{3000}```\n",
+            "\u{3000}```",
+        ),
+    ] {
+        let notes = Parsed::read(text);
+        let last = notes.items.last().expect(text);
+        assert_eq!((last.text.as_str(), last.notes[0].as_str()), ("b", below));
     }
 }
