@@ -873,3 +873,25 @@ fn every_broken_transcript_of_the_fixtures_is_survived() {
     }
     assert!(trimmed > 20, "{trimmed}");
 }
+
+#[test]
+fn the_steps_of_the_last_call_say_what_the_trim_left() {
+    let step = |kind: &str, read: u64| json!({ "type": kind, "input_tokens": 3, "cache_read_input_tokens": read, "output_tokens": 7 });
+    for steps in [
+        json!([step("message", 90_000)]),
+        json!([step("message", 50_000), step("message", 90_000)]),
+        json!([step("message", 90_000), step("advisor_message", 200_000)]),
+    ] {
+        let mut session = Session::default();
+        session.prompt("go").call("t1", json!("x".repeat(40_000)));
+        let usage = json!({ "input_tokens": 6, "cache_read_input_tokens": 140_000, "output_tokens": 14, "iterations": steps });
+        let content = json!([{ "type": "text", "text": "done" }]);
+        let message = json!({ "id": "last", "role": "assistant", "model": "claude-opus-4-6", "content": content, "usage": usage });
+        session.record(json!({ "type": "assistant", "message": message }));
+        let trimmed = session.trimmed(100);
+        assert_eq!(trimmed.figure.tokens_before, Tokens(90_010));
+        assert!(trimmed.figure.tokens_after < Tokens(81_000));
+        let again = plan_of(&trimmed.bytes, &SETTINGS);
+        assert_eq!(before_all(&again), trimmed.figure.tokens_after, "{steps}");
+    }
+}

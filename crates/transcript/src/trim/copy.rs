@@ -143,10 +143,25 @@ impl<W: Write> Copy<'_, W> {
     }
 }
 
-/// Returns the changed counts of a usage that is reduced by so many tokens, the cached ones first.
+/// Returns the changed counts of a usage that is reduced by so many tokens, and of each of its steps, of which the last has the size of
+/// the context.
 fn lessen_usage(bytes: &[u8], usage: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Vec<u8>)> {
-    let mut counts = Vec::new();
+    let mut reports = vec![usage.clone()];
     span::each_member(bytes, usage, |key, value| {
+        if key == b"iterations" {
+            span::each_element(bytes, value, |step| reports.push(step));
+        }
+    });
+    let lessened = reports
+        .into_iter()
+        .flat_map(|report| lessen_counts(bytes, report, tokens));
+    lessened.collect()
+}
+
+/// Returns the changed counts of a report that is reduced by so many tokens, the cached ones first.
+fn lessen_counts(bytes: &[u8], report: Range<usize>, tokens: u64) -> Vec<(Range<usize>, Vec<u8>)> {
+    let mut counts = Vec::new();
+    span::each_member(bytes, report, |key, value| {
         if let Some(rank) = COUNTS.iter().position(|count| *count == key) {
             counts.push((rank, value));
         }
