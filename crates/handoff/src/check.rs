@@ -311,13 +311,13 @@ pub fn with_missing(body: &str, check: &Check) -> String {
                 add_lines(&mut lines, COMMANDS_HEADING, [line]);
             }
             WorkFact::LastFailure(failure) => {
-                let text = failure_text(failure);
+                let text = make_harmless(&failure_text(failure));
                 add_lines(&mut lines, FAILURE_HEADING, text.lines().map(str::to_owned));
             }
             WorkFact::Tried(failure) => add_lines(&mut lines, TRIED_HEADING, [tried_line(failure)]),
         }
     }
-    make_harmless(&lines.join("\n"))
+    lines.join("\n")
 }
 
 /// Returns the range of the lines below a heading: the first line, and the line after the last one that is not blank.
@@ -332,9 +332,9 @@ fn find_section(lines: &[String], heading: &str) -> Option<(usize, usize)> {
     Some((start, start + said.map_or(0, |last| last + 1)))
 }
 
-/// Adds lines at the end of a section; a missing section is created before the closing words.
+/// Adds lines at the end of a section, their secrets masked; a missing section is created before the closing words.
 fn add_lines(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item = String>) {
-    let mut new = new.into_iter().peekable();
+    let mut new = new.into_iter().map(|line| make_harmless(&line)).peekable();
     if new.peek().is_none() {
         return;
     }
@@ -353,7 +353,7 @@ fn add_lines(lines: &mut Vec<String>, heading: &str, new: impl IntoIterator<Item
 
 /// Adds a word to the line of the work at hand that begins with `head`; a missing line is created.
 fn add_to_line(lines: &mut Vec<String>, head: &str, word: &str) {
-    let (head, word) = (one_line(head), one_line(word));
+    let (head, word) = (one_line(head), make_harmless(&one_line(word)));
     let is_it = |line: &String| {
         let rest = line
             .strip_prefix("- ")
@@ -654,6 +654,22 @@ mod tests {
                 missing_facts: vec![fact.clone(); facts],
             };
             assert_eq!(check.to_string(), line);
+        }
+    }
+
+    #[test]
+    fn what_a_person_wrote_stays_as_it_is_where_something_is_added() {
+        let made = handoff(50_000);
+        for own in [
+            concat!("A_PASSWORD=", "orange7tree"),
+            concat!("curl --password ", "orange7tree example.org"),
+            concat!("postgres://app:", "orange7tree@db/x"),
+        ] {
+            let edited = made.with_body(&format!("\nUse {own}"));
+            let found = check(&edited.text, &state(), &work());
+            let body = with_missing(edited.body(), &found);
+            assert!(body.starts_with(&format!("\nUse {own}\n")), "{body}");
+            assert!(!body.contains("hunter2secret"), "{body}");
         }
     }
 }

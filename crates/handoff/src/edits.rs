@@ -61,7 +61,7 @@ impl Edits {
         for (heading, line) in below_headings(after) {
             if !is_new(line) || line.starts_with("## ") || line.starts_with("```") {
                 self.add(&std::mem::take(&mut block));
-            } else if heading == PROMPTS_HEADING {
+            } else if heading == PROMPTS_HEADING && parse_item(line).is_some() {
                 self.prompts.push(line.to_owned());
             } else if heading != OBJECTIVE_HEADING {
                 block.push_str(line.strip_prefix("- ").unwrap_or(line));
@@ -222,6 +222,27 @@ mod tests {
                 "the crane leaks",
             ),
             (("- use tabs", "- use spaces"), "use spaces"),
+            (
+                (
+                    "- 2026-11-20: Never a.",
+                    "- 2026-11-20: Never a.\nNever b either.",
+                ),
+                "Never b either.",
+            ),
+            (
+                (
+                    "- 2026-11-20: Never a.",
+                    "絶対に b しない\n- 2026-11-20: Never a.",
+                ),
+                "絶対に b しない",
+            ),
+            (
+                (
+                    "- 2026-11-20: Never a.",
+                    "- 2026-11-20: Never a.\n\nAsk first.\nThen push.",
+                ),
+                "Ask first.\nThen push.",
+            ),
         ] {
             assert_eq!(words(&edited(&[step])), [expected]);
         }

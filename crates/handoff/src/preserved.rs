@@ -191,6 +191,9 @@ impl PreservedState {
     /// has not been reported yet is recorded as resolved: it may be in the scratchpad.
     pub fn resolve_issue(&mut self, description: &str, origin: Origin) {
         let description = description.trim();
+        if description.is_empty() {
+            return;
+        }
         let open = |issue: &Issue| !issue.addressed;
         let exact = |issue: &Issue| open(issue) && issue.description == description;
         let similar = |issue: &Issue| open(issue) && issue.description.contains(description);
@@ -201,7 +204,7 @@ impl PreservedState {
             .or_else(|| issues.iter().rposition(similar));
         match found {
             Some(at) => issues[at].addressed = true,
-            None if description.is_empty() || issues.len() >= KEPT_ITEMS => {}
+            None if issues.len() >= KEPT_ITEMS => {}
             None if issues.iter().any(|issue| issue.description == description) => {}
             None => issues.push(Issue {
                 description: description.to_owned(),

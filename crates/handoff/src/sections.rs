@@ -93,7 +93,8 @@ const RULES: &str = "Do not repeat completed work. Check the state of the files 
 up to date as you go, so that the next handoff is as good as this one.";
 
 /// Returns all sections of a handoff, by their names in the template; `has_place` reports whether the template has a place for
-/// one. An item without a section of its own is in a list: the next step among the items to do, a request among the prompts.
+/// one. An item without a section of its own is in a list: the next step among the items to do, a request among the prompts. What
+/// no list has stays in the scratchpad and in the summary.
 pub(super) fn make_sections(
     sources: &Sources<'_>,
     has_place: &dyn Fn(&str) -> bool,
@@ -101,18 +102,32 @@ pub(super) fn make_sections(
     let state = sources.state;
     let notes = Notes::from_parsed(sources.scratchpad);
     let mut said = Said::default();
-    let objective = objective_section(state, &mut said);
+    let objective = placed(has_place("objective"), &mut said, |said| {
+        objective_section(state, said)
+    });
     let prompts = prompts_section(sources, has_place, &mut said);
-    let constraints = constraints_section(state, &mut said);
+    let constraints = placed(has_place("constraints"), &mut said, |said| {
+        constraints_section(state, said)
+    });
     let next = next_step(state, sources.scratchpad).filter(|_| has_place("next_step"));
     let next = next.map_or_else(String::new, |next| {
         next_step_section(&next, &notes, &mut said)
     });
-    let pending = pending_section(state, &notes, &mut said);
-    let completed = completed_section(state, &notes, &mut said);
-    let decisions = decisions_section(state, &mut said);
-    let issues = issues_section(state, &mut said);
-    let scratchpad = scratchpad_section(sources.scratchpad, &mut said);
+    let pending = placed(has_place("pending"), &mut said, |said| {
+        pending_section(state, &notes, said)
+    });
+    let completed = placed(has_place("completed"), &mut said, |said| {
+        completed_section(state, &notes, said)
+    });
+    let decisions = placed(has_place("decisions"), &mut said, |said| {
+        decisions_section(state, said)
+    });
+    let issues = placed(has_place("issues"), &mut said, |said| {
+        issues_section(state, said)
+    });
+    let scratchpad = placed(has_place("scratchpad"), &mut said, |said| {
+        scratchpad_section(sources.scratchpad, said)
+    });
     let nothing = WorkAtHand::default();
     let at_hand = sources.work.unwrap_or(&nothing);
     let summary = sources.summary.map_or_else(String::new, |text| {
@@ -121,7 +136,7 @@ pub(super) fn make_sections(
     let plan = at_hand.plan.as_deref().unwrap_or_default();
     let git = sources.git.iter();
     let git = git.map(|line| format!("- {}", one_line(line)));
-    BTreeMap::from([
+    let mut sections = BTreeMap::from([
         ("prompts", prompts),
         ("constraints", constraints),
         ("rejected", work::rejected_lines(state)),
@@ -149,7 +164,15 @@ pub(super) fn make_sections(
         ("git", join_lines(git)),
         ("state", custom_section(state)),
         ("continuation", closing_section(sources)),
-    ])
+    ]);
+    // What is not shown takes no room from the rest; the prompts are added to any message.
+    sections.retain(|name, _| *name == "prompts" || has_place(name));
+    sections
+}
+
+/// Makes a section that has a place in the template; the items of another one are listed nowhere.
+fn placed(has_place: bool, said: &mut Said, make: impl FnOnce(&mut Said) -> String) -> String {
+    if has_place { make(said) } else { String::new() }
 }
 
 /// The items that the sections have listed so far, by the key that all wordings of an item have in common.

@@ -255,3 +255,14 @@ fn it_goes_through_json_with_its_origins_and_reads_plain_texts() {
     assert_eq!(read.pending_items, [Item::new("p", Origin::Human)]);
     assert_eq!(read.decisions[0].origin, Origin::Human);
 }
+
+#[test]
+fn a_label_without_an_issue_resolves_none() {
+    for label in ["- Resolved:", "- Fixed:\n- it leaks", "- (done)"] {
+        let mut state = PreservedState::default();
+        let notes = format!("## Blockers\n- CI has no network\n{label}\n");
+        state.feed_scratchpad(&Parsed::read(&notes));
+        let resolved = state.known_issues.iter().filter(|issue| issue.addressed);
+        assert_eq!(resolved.count(), 0, "{label}: {:?}", state.known_issues);
+    }
+}

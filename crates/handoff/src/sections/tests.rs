@@ -377,3 +377,58 @@ fn an_issue_shows_the_files_that_it_does_not_name() {
         assert_eq!(issue_text(state.known_issues.last().unwrap()), shown);
     }
 }
+
+#[test]
+fn what_a_template_has_no_place_for_stays_in_the_notes() {
+    let notes = Parsed::read(NOTES);
+    let (marker, state) = (marker(), state("", &notes));
+    for (places, stays) in [
+        (
+            "{{ scratchpad }}",
+            &[
+                "Build the feed reader for the terminal.",
+                "- [ ] print the entries in the terminal",
+                "- use sqlite for the entries — it is one file on disk",
+                "- the dates of the feeds differ a lot",
+            ][..],
+        ),
+        (
+            "{{ pending }}\n{{ completed }}\n{{ scratchpad }}",
+            &["- use sqlite for the entries — it is one file on disk"][..],
+        ),
+        (
+            "{{ summary }}",
+            &["- use sqlite for the entries (because: it is one file on disk)"][..],
+        ),
+    ] {
+        let template = format!("{{{{ marker }}}}\n{places}\n{{{{ continuation }}}}");
+        let generator = Generator::new(&template).unwrap();
+        let sources = Sources {
+            scratchpad: &notes,
+            summary: Some(SUMMARY),
+            ..Sources::new(&marker, &state)
+        };
+        let text = generator.generate(&sources, LIMIT).unwrap().text;
+        for line in stays {
+            assert!(text.lines().any(|one| one == *line), "{line}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_a_template_has_no_place_for_drives_nothing_out() {
+    let generator = Generator::new("{{ marker }}\n{{ decisions }}\n{{ continuation }}").unwrap();
+    let long = "a line of a long text\n".repeat(4_000);
+    for (notes, summary) in [(long.as_str(), ""), ("", long.as_str()), (&long, &long)] {
+        let notes = Parsed::read(notes);
+        let (marker, state) = (marker(), state("DECISION: use sqlite | one file", &notes));
+        let sources = Sources {
+            scratchpad: &notes,
+            summary: Some(summary),
+            ..Sources::new(&marker, &state)
+        };
+        let handoff = generator.generate(&sources, LIMIT).unwrap();
+        assert!(handoff.text.contains("- use sqlite"), "{}", handoff.text);
+        assert!(handoff.left_out.is_empty(), "{:?}", handoff.left_out);
+    }
+}

@@ -134,18 +134,16 @@ fn close_section(lines: &[String]) -> String {
     let mut kept = 0;
     for line in lines {
         if out.len() + line.len() > SECTION_CAP {
+            // A section that is one long paragraph keeps its start.
+            if out.trim().is_empty() {
+                out.push_str(&line[..line.floor_char_boundary(SECTION_CAP)]);
+                out.push('\n');
+            }
             break;
         }
         kept += 1;
         fences.is_outside(line);
         out.push_str(line);
-        out.push('\n');
-    }
-    if kept == 0
-        && let Some(first) = lines.first()
-    {
-        let end = first.floor_char_boundary(SECTION_CAP);
-        out.push_str(&first[..end]);
         out.push('\n');
     }
     if let Some(closing) = fences.closing() {
@@ -303,6 +301,24 @@ mod tests {
         fn any_answer_is_survived(answer in "(<analysis>|</analysis>|## User Intent\n|```|\n|#|é|x){0,40}") {
             let _ = parse_sections(&answer);
             let _ = parse_sections(&format!("{answer}\n{}", all("x")));
+        }
+    }
+
+    #[test]
+    fn a_section_of_one_long_paragraph_keeps_its_start() {
+        for piece in ["word ", "語", "Привет, "] {
+            let body = format!("\n{}", piece.repeat(2_000));
+            let text = parse_sections(&all(&body)).unwrap();
+            assert_eq!(text.matches("… (cut)").count(), SECTIONS.len());
+            assert!(
+                text.starts_with(&format!("### User Intent\n\n{piece}")),
+                "{text}"
+            );
+            let size = text.len() / SECTIONS.len();
+            assert!(
+                (SECTION_CAP - 10..SECTION_CAP + 60).contains(&size),
+                "{size}"
+            );
         }
     }
 }

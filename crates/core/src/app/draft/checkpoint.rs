@@ -279,6 +279,8 @@ impl HandoffDraft {
 
     /// Forgets what is preserved.
     pub(in crate::app) fn clear_state(&mut self) -> Consequences {
+        // An undo brings back what was cleared before, too: the order may come twice.
+        self.undo_clear();
         let todo = std::mem::take(&mut self.todo);
         self.cleared = Some(Box::new((self.signalled.clone(), todo)));
         self.signalled.clear();

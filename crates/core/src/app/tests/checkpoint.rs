@@ -502,3 +502,23 @@ fn a_task_that_a_person_has_named_is_the_objective_and_the_first_request_stays_t
         assert!(handoff.contains(asked), "{handoff}");
     }
 }
+
+#[test]
+fn an_undo_brings_back_what_was_cleared_more_than_once() {
+    for (orders, between) in [(2, ""), (3, ""), (2, "TODO: port")] {
+        let mut bench = Bench::new();
+        let take = |bench: &mut Bench, said: &str| {
+            let follows = bench.model.draft.take_hooked(said, bench.model.now);
+            follows.carry_out(&mut bench.model);
+        };
+        take(&mut bench, "DECISION: sqlite | small");
+        for _ in 0..orders {
+            bench.control(Control::ClearState);
+            take(&mut bench, between);
+        }
+        bench.control(Control::Undo);
+        let state = &bench.model.draft.signalled;
+        assert_eq!(state.decisions.len(), 1);
+        assert_eq!(state.pending_items.len(), usize::from(!between.is_empty()));
+    }
+}
