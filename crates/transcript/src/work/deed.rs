@@ -10,11 +10,11 @@ use crate::{
 use super::{excerpt::verdict, places::join_path};
 
 /// The programs that only show what others have made, and hide their exit status behind a pipe, and those that only prepare the files.
-const ASIDE: &str = "awk|bat|cat|chmod|column|cp|cut|diff|egrep|fgrep|find|grep|head|jq|kill|less|ln|ls|mkdir|more|mv|pkill|rg|rm|sed|\
-    sort|tac|tail|tee|touch|tr|uniq|wc|xargs";
+const ASIDE: &str = "awk|bat|cat|chmod|column|cp|cut|diff|dmesg|egrep|fgrep|find|grep|head|journalctl|jq|kill|less|ln|ls|mkdir|more|mv|\
+    pkill|rg|rm|sed|sort|tac|tail|tee|touch|tr|uniq|wc|xargs";
 
 /// The words behind a program with which it does the same.
-const ASIDE_WORDS: &str = "add|blame|diff|grep|log|logs|show";
+const ASIDE_WORDS: &str = "add|blame|diff|grep|log|logs|show|view";
 
 /// The words that begin, join and end a compound command, whose status may be that of any part.
 const COMPOUND: &str =
@@ -514,6 +514,9 @@ mod tests {
         }
         // What others have made is no failure of the program that shows it.
         for shows in [
+            "journalctl -u api 2>&1 | tail -50",
+            "gh run view 12 --log-failed | tail -50",
+            "dmesg | tail; ls",
             "cat log | tail",
             "grep -rn 'error:' src | head; ls",
             "git log | head",

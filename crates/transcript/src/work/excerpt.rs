@@ -83,7 +83,10 @@ const WEAK: &str = concat!(
 );
 
 /// The forms of a line that only warns or explains.
-const WARNS: &str = r"^\s*(?:\S+:\s+|\S*\d:\d+\s+)?\[?(?i:warn(?:ing)?|note|info|hint|help)\b";
+const WARNS: &str = concat!(
+    r"^\s*(?:\S+:\s+|\S*\d:\d+\s+)?\[?(?i:warn(?:ing)?|note|info|hint|help)\b",
+    r"|^✖ \d+ problems? \(0 errors|, 0 remaining\)",
+);
 
 /// The forms of a line that says that a run went well.
 const WORKED: &str = concat!(
@@ -106,9 +109,19 @@ fn is_strong(line: &str) -> bool {
 
 /// Returns whether a run has worked, by the last line of its output that says so; none if no line does.
 pub(super) fn verdict(output: &str) -> Option<bool> {
-    let mut lines = output.lines().rev();
+    // Playwright counts those that failed in a line above those that passed.
+    let counts_failed = |line: &str| {
+        let count = line.strip_prefix("  ")?.strip_suffix(" failed")?;
+        count.parse::<u32>().ok().filter(|count| *count > 0)
+    };
+    if output.lines().any(|line| counts_failed(line).is_some()) {
+        return Some(false);
+    }
+    // ESLint counts there what `--fix` would mend, and above it what it has found.
+    let lines = output.lines().rev();
+    let mut lines = lines.filter(|line| !line.contains("potentially fixable with"));
     lines.find_map(|line| {
-        let failed = is_strong(line) || fits(4, line);
+        let failed = is_strong(line) || fits(4, line) && !fits(2, line);
         (failed || fits(3, line)).then_some(!failed)
     })
 }
@@ -217,6 +230,21 @@ mod tests {
     #[test]
     fn the_last_line_that_says_so_decides_whether_a_run_has_worked() {
         for (output, worked) in [
+            ("✖ 3 problems (0 errors, 3 warnings)", Some(true)),
+            (
+                "✖ 5 problems (3 errors, 2 warnings)\n  0 errors and 1 warning potentially fixable with the `--fix` option.",
+                Some(false),
+            ),
+            ("Found 3 errors (3 fixed, 0 remaining).", None),
+            ("Found 4 errors (3 fixed, 1 remaining).", Some(false)),
+            (
+                "  1 failed\n    [chromium] › a.spec.ts:7:1 › adds\n  2 passed (3.4s)",
+                Some(false),
+            ),
+            (
+                "  1 flaky\n    [chromium] › a.spec.ts:7:1 › adds\n  2 passed (3.4s)",
+                Some(true),
+            ),
             ("a.ts(3,4): error TS2322: x\nFound 1 error.", Some(false)),
             ("test result: FAILED. 1 passed; 1 failed", Some(false)),
             ("Tests: 1 failed, 30 passed\nTime: 2 s", Some(false)),
