@@ -107,6 +107,8 @@ pub struct TestOutcome {
     pub failing: Vec<String>,
     /// The files or packages all of whose tests passed, if the runner names only those and not the tests.
     pub passing_groups: Vec<String>,
+    /// The parts of names by which a filter has selected the tests of these; empty without a filter.
+    pub picked: Vec<String>,
 }
 
 impl TestOutcome {
@@ -324,6 +326,7 @@ impl Shell<'_> {
                 one.command = quote_command(line);
                 one.owner = Owner::new(one.runner, place.as_deref(), line);
                 one.spoilt = spoilt;
+                one.picked = own.iter().flat_map(|run| run.picked_names()).collect();
                 if !std::mem::take(&mut one.whole) || spoilt {
                     continue;
                 }

@@ -113,6 +113,13 @@ fn is_note(name: &str) -> bool {
     name.starts_with('(') && name.ends_with(')')
 }
 
+/// Reports whether a filter by these parts of names selects the test of this name, in whose name they may be apart.
+fn picks(parts: &[String], name: &str) -> bool {
+    let joined = name.replace(" › ", " ").replace(" > ", " ");
+    let is_in = |part: &String| !part.is_empty() && joined.contains(part.as_str());
+    parts.iter().any(is_in)
+}
+
 /// Adds the names that are not in the list yet.
 fn add_new<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a String>) {
     let mut have: BTreeSet<String> = list.iter().cloned().collect();
@@ -175,7 +182,8 @@ impl TestState {
             let in_group = |name: &str| {
                 let rest = |group: &String| name.strip_prefix(group.as_str());
                 let mut rests = outcome.passing_groups.iter().filter_map(rest);
-                rests.any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
+                let is_picked = outcome.picked.is_empty() || picks(&outcome.picked, name);
+                is_picked && rests.any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
             };
             let ended = built && outcome.complete && !outcome.spoilt;
             let covers = |name: &str| {

@@ -1,6 +1,7 @@
 //! Reads what git keeps in its own directory: the operation in progress, the work trees, the logs of their heads.
 
 use std::{
+    ffi::OsStr,
     io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
@@ -112,7 +113,16 @@ pub(super) fn work_tree_of(directory: &Path) -> Option<String> {
     let trees = directory.parent()?.file_name()?;
     let text = read_start(&directory.join("gitdir"), LONGEST)?;
     let top = text.trim_ascii_end().strip_suffix(b"/.git")?;
-    (trees == "worktrees" && top.starts_with(b"/")).then(|| clean::name(top))
+    if trees != "worktrees" {
+        return None;
+    }
+    if top.starts_with(b"/") {
+        return Some(clean::name(top));
+    }
+    // Git can record the place relative to this directory.
+    let top = directory.join(OsStr::from_bytes(top));
+    let top = top.canonicalize().ok()?;
+    Some(clean::name(top.as_os_str().as_bytes()))
 }
 
 /// Returns the work trees of the repository beside the one that this git directory belongs to.

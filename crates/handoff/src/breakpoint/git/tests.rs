@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{
-    directory::{logged_commits, logged_notes, operation_in},
+    directory::{logged_commits, logged_notes, operation_in, work_tree_of},
     parse::{FILES_CAP, filters_in, parse_diff, parse_log, parse_status},
     *,
 };
@@ -258,5 +258,24 @@ proptest! {
         prop_assert!(names.clone().all(|name| !name.chars().any(char::is_control)));
         parse_log(&bytes);
         parse_diff(&bytes);
+    }
+}
+
+#[test]
+fn a_linked_work_tree_is_known_by_an_absolute_and_by_a_relative_place() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path().canonicalize().unwrap();
+    let directory = place.join("main/.git/worktrees/side");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::create_dir_all(place.join("side")).unwrap();
+    let side = place.join("side").display().to_string();
+    for (recorded, top) in [
+        (format!("{side}/.git\n"), Some(side.clone())),
+        ("../../../../side/.git\n".to_owned(), Some(side.clone())),
+        ("../../../../gone/.git\n".to_owned(), None),
+        ("/gone/.git\n".to_owned(), Some("/gone".to_owned())),
+    ] {
+        std::fs::write(directory.join("gitdir"), &recorded).unwrap();
+        assert_eq!(work_tree_of(&directory), top, "{recorded}");
     }
 }

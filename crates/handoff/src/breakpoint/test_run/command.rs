@@ -36,11 +36,15 @@ const NO_RUN: &str = "install|add|remove|uninstall|update|which|-v";
 /// The flags that select some of the tests.
 const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-run|-t|--testNamePattern|--lf|\
     --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only|\
-    -Dtest|-pl|--tests|-x|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method";
+    -Dtest|-pl|--tests|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method";
+
+/// The flags with a value in the next word that selects no tests.
+const VALUED: &str = "-coverprofile|-timeout|--config|--console|--cov|--cov-report|--features|--import|--logger|--reporter|--settings|\
+    --target|--tb|--test-reporter";
 
 /// The flags with which a run ends at a test that fails, so that the others show nothing.
 const STOPS: &str =
-    "--bail|--exitfirst|--fail-fast|--failfast|--maxfail|--stop-on-failure|-failfast";
+    "--bail|--exitfirst|--fail-fast|--failfast|--maxfail|--stop-on-failure|-failfast|-x";
 
 /// One command of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,6 +173,27 @@ impl Command {
         flags.any(|flag| is_among(STOPS, flag))
     }
 
+    /// Returns the parts of names by one of which it selects the tests of any file or package; none if it does not.
+    pub(super) fn picked_names(&self) -> Vec<String> {
+        let mut picked = Vec::new();
+        for (at, word) in self.words.iter().enumerate() {
+            let (flag, value) = match word.split_once('=') {
+                Some((flag, value)) => (flag, Some(value)),
+                None => (word.as_str(), self.words.get(at + 1).map(String::as_str)),
+            };
+            let filter = match flag {
+                "-run" | "-t" | "--testNamePattern" => value,
+                "-Dtest" => value
+                    .and_then(|tests| tests.split_once('#'))
+                    .map(|(_, names)| names),
+                _ => None,
+            };
+            let parts = filter.into_iter().flat_map(|filter| filter.split('|'));
+            picked.extend(parts.map(|part| part.trim_matches(['^', '$']).to_owned()));
+        }
+        picked
+    }
+
     /// Removes the flags that change the directory, and applies them.
     fn take_directory(&mut self) {
         let packages = is_among(PACKAGE_MANAGERS, base_name(&self.words[0]));
@@ -236,38 +261,39 @@ impl Command {
                 && !before.iter().any(|word| is_among(NO_RUN, word))
         });
         if let Some(at) = at {
-            return (2, self.scope_of(&self.words[at + 1..], row.plain));
+            let rest = &self.words[at + 1..];
+            let is_test = |word: &String| matches!(word.as_str(), "test" | "check" | "build");
+            // `gradle clean` succeeds, too.
+            if row.word == "gradle test" && !rest.iter().any(is_test) {
+                return (2, Scope::Some);
+            }
+            return (2, self.scope_of(rest, row));
         }
         // `npm test` and similar commands run what the project defines as all tests.
-        let last = self
-            .words
-            .last()
-            .is_some_and(|word| word.starts_with("test"));
-        let known = match base_name(&self.words[0]) {
-            "make" | "just" | "task" | "composer" | "hatch" | "poe" => last,
-            "tox" | "nox" => self.words.len() == 1,
-            manager => last && is_among(PACKAGE_MANAGERS, manager) && row.by_script,
+        let mut first = self.words.iter().take(3);
+        let script = first.position(|word| word.starts_with("test"));
+        let at = match base_name(&self.words[0]) {
+            "make" | "just" | "task" | "composer" | "hatch" | "poe" => script,
+            "tox" | "nox" => (self.words.len() == 1).then_some(0),
+            manager => script.filter(|_| is_among(PACKAGE_MANAGERS, manager) && row.by_script),
         };
-        if self.words.len() <= 3 && known {
-            let scope = if self.doubtful {
-                Scope::Some
-            } else {
-                Scope::All
-            };
-            return (1, scope);
-        }
-        (0, Scope::Some)
+        let scope = at.map(|at| (1, self.scope_of(&self.words[at + 1..], row)));
+        scope.unwrap_or((0, Scope::Some))
     }
 
-    fn scope_of(&self, rest: &[String], plain: &[&str]) -> Scope {
+    fn scope_of(&self, rest: &[String], row: &Row) -> Scope {
         let mut paths = Vec::new();
+        let mut before = "";
+        let is_gradle = row.word == "gradle test";
         for word in rest {
+            let word = word.as_str();
+            let is_value = is_among(VALUED, std::mem::replace(&mut before, word));
             let flag = word.split('=').next().unwrap_or_default();
-            if is_among(NARROW, flag) {
+            if is_among(NARROW, flag) || is_gradle && flag == "-x" {
                 return Scope::Some;
             }
             let number = word.chars().all(|c| c.is_ascii_digit());
-            if word.starts_with('-') || number || plain.contains(&word.as_str()) {
+            if is_value || word.starts_with('-') || number || row.plain.contains(&word) {
                 continue;
             }
             paths.push(

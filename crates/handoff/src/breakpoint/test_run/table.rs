@@ -89,8 +89,8 @@ pub(super) struct Row {
 pub(super) const ROWS: [Row; 23] = [
     Row { word: "cargo nextest", called: ("cargo", "nextest"), plain: &["run"], by_script: false, many: false },
     Row { word: "cargo test", called: ("cargo", "test"), plain: &[], by_script: false, many: true },
-    Row { word: "pytest", called: ("", "pytest"), plain: &["."], by_script: false, many: false },
-    Row { word: "python -m unittest", called: ("", "unittest"), plain: &["discover"], by_script: false, many: false },
+    Row { word: "pytest", called: ("", "pytest"), plain: &[".", "auto", "logical"], by_script: false, many: false },
+    Row { word: "python -m unittest", called: ("", "unittest|manage.py"), plain: &["discover", "test"], by_script: false, many: false },
     Row { word: "go test", called: ("go", "test"), plain: &["./..."], by_script: false, many: true },
     Row { word: "jest", called: ("", "jest"), plain: &["run"], by_script: true, many: false },
     Row { word: "vitest", called: ("", "vitest"), plain: &["run"], by_script: true, many: false },
@@ -98,7 +98,7 @@ pub(super) const ROWS: [Row; 23] = [
     Row { word: "node --test", called: ("node", "--test"), plain: &[], by_script: true, many: false },
     Row { word: "rspec", called: ("", "rspec"), plain: &[], by_script: false, many: false },
     Row { word: "phpunit", called: ("", "phpunit|pest"), plain: &[], by_script: false, many: false },
-    Row { word: "dotnet test", called: ("dotnet", "test"), plain: &[], by_script: false, many: true },
+    Row { word: "dotnet test", called: ("dotnet", "test"), plain: &["Release", "Debug", "minimal", "normal", "quiet"], by_script: false, many: true },
     Row { word: "mix test", called: ("mix", "test"), plain: &[], by_script: false, many: false },
     Row { word: "mvn test", called: ("", "mvn|mvnw"), plain: &["test", "clean", "verify", "install", "package"], by_script: false, many: true },
     Row { word: "gradle test", called: ("", "gradle|gradlew"), plain: &["test", "check", "build", "clean"], by_script: false, many: false },
@@ -175,6 +175,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
 
     Pattern("go test", Any, OnePassed, Any, r"--- PASS: (?<name>\S+) \([.0-9]+s\)$", "    --- PASS: TestTable/one (0.00s)"),
     Pattern("go test", Any, OneFailed, Any, r"--- FAIL: (?<name>\S+) \([.0-9]+s\)$", "printed--- FAIL: TestTable/two (0.00s)"),
+    Pattern("go test", Any, PackageEnded, Any, r"^ok *\t(?<name>[^-\s]\S*)\t.*\[no tests to run\]$", "ok  \texample.com/x\t0.1s [no tests to run]"),
     Pattern("go test", Any, PackagePassed, Any, r"^ok *\t(?<name>[^-\s]\S*)\t\S", "ok  \texample.com/x\t0.1s"),
     Pattern("go test", Any, Broken, Any, r"^FAIL\t(?<name>[^-\s]\S*) \[.*failed\]$", "FAIL\texample.com/bad [build failed]"),
     Pattern("go test", Any, PackageFailed, Any, r"^FAIL\t(?<name>[^-\s]\S*)\t\S", "FAIL\texample.com/x\t0.1s"),
@@ -203,13 +204,13 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern("vitest", List, Summary, Outside, r"^ *Tests  ", "      Tests  1 failed | 3 passed | 1 skipped (5)"),
     Pattern("vitest", Any, Ended, Any, r"^ *No test files found, exiting with code", "No test files found, exiting with code 1"),
     Pattern("vitest", Running, Said, Any, r"^ *FAIL  (?<name>.+ > .+)$", " FAIL  orchard.test.js > orchard > pears add up"),
-    Pattern("vitest", Outside, Said, Running, r"^ *FAIL  (?<name>\S+\.[cm]?[jt]sx? > .+)$", " FAIL  orchard.test.js > orchard > pears add up"),
+    Pattern("vitest", Outside, Said, Running, r"^ *FAIL  (?<name>(?:\|[^|]+\| )?\S+\.[cm]?[jt]sx? > .+)$", " FAIL  orchard.test.js > orchard > pears add up"),
     Pattern("vitest", Running, Broken, Any, r"^ *FAIL  (?<name>.+?) \[ ", " FAIL  bad.test.js [ bad.test.js ]"),
-    Pattern("vitest", Running, FilePassed, Any, r"^ *[✓√] (?<name>\S+\.[cm]?[jt]sx?) \(", " ✓ basket.test.js (1 test) 4ms"),
-    Pattern("vitest", Running, Passed, Any, r"^ *[✓√] (?<name>\S+\.[cm]?[jt]sx? > .+?)(?: [.0-9]+m?s)?$", " ✓ orchard.test.js > orchard > apples add up 1ms"),
-    Pattern("vitest", Running, Said, Any, r"^ *× (?<name>\S+\.[cm]?[jt]sx? > .+?)(?: [.0-9]+m?s)?$", " × orchard.test.js > orchard > pears add up 4ms"),
+    Pattern("vitest", Running, FilePassed, Any, r"^ *[✓√] (?<name>(?:\|[^|]+\| )?\S+\.[cm]?[jt]sx?) \(", " ✓ basket.test.js (1 test) 4ms"),
+    Pattern("vitest", Running, Passed, Any, r"^ *[✓√] (?<name>(?:\|[^|]+\| )?\S+\.[cm]?[jt]sx? > .+?)(?: [.0-9]+m?s)?$", " ✓ orchard.test.js > orchard > apples add up 1ms"),
+    Pattern("vitest", Running, Said, Any, r"^ *× (?<name>(?:\|[^|]+\| )?\S+\.[cm]?[jt]sx? > .+?)(?: [.0-9]+m?s)?$", " × orchard.test.js > orchard > pears add up 4ms"),
 
-    Pattern("mocha", Any, Summary, List, r"^ +[0-9]+ passing \([.0-9]+m?s\)$", "  3 passing (12ms)"),
+    Pattern("mocha", Any, Summary, List, r"^ +[0-9]+ passing \([.0-9]+(?:m?s|m|h)\)$", "  3 passing (12ms)"),
     Pattern("mocha", List, More, Any, r"^ +[0-9]+ failing$", "  1 failing"),
 
     Pattern("node --test", Any, Summary, List, r"^(?:#|ℹ) tests [0-9]+$", "# tests 4"),
@@ -221,7 +222,9 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern("rspec", Any, Listed, Any, r"^rspec (?<name>\S+) # ", "rspec ./spec/a_spec.rb:5 # Basket holds"),
 
     Pattern("phpunit", Any, Summary, Outside, r"^(?:OK \([0-9]+ tests?, |Tests: [0-9]+, Assertions: )", "Tests: 3, Assertions: 3, Failures: 1."),
-    Pattern("phpunit", Any, Said, Any, r"^[0-9]+\) (?<name>\S+::\S+)", "1) Tests\\BasketTest::testHolds"),
+    Pattern("phpunit", Any, Nothing, Outside, r"^There (?:was|were) [0-9]+ (?:failure|error)s?:$", "There were 2 failures:"),
+    Pattern("phpunit", Any, Nothing, Printed, r"^(?:There (?:was|were) [0-9]+ .+:|[0-9]+ tests? triggered .+:)$", "There was 1 risky test:"),
+    Pattern("phpunit", Outside, Said, Any, r"^[0-9]+\) (?<name>\S+::\S+)", "1) Tests\\BasketTest::testHolds"),
 
     Pattern("dotnet test", Any, Summary, Outside, r"^(?:Passed|Failed)! +- Failed: +[0-9]+, Passed: ", "Failed!  - Failed:     1, Passed:     2, Skipped:     0, Total:     3, Duration: 25 ms - a.dll (net8.0)"),
     Pattern("dotnet test", Any, Passed, Any, r"^ +Passed (?<name>\S.*) \[[^\]]+s\]$", "  Passed Basket.Tests.Holds [3 ms]"),

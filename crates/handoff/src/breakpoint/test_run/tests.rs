@@ -179,6 +179,22 @@ fn a_filter_or_a_path_makes_a_run_partial() {
         ("jest", "npx jest a.test.js", false),
         ("vitest", "npx vitest run", true),
         ("vitest", "npx vitest run -t name", false),
+        // A flag's value and what a script hands on select nothing.
+        ("pytest", "pytest -x -q", true),
+        ("pytest", "pytest -n auto --tb short", true),
+        ("pytest", "pytest --tb short tests/test_a.py", false),
+        ("go test", "go test -timeout 60s ./...", true),
+        ("dotnet test", "dotnet test -c Release --logger trx", true),
+        ("vitest", "npx vitest run --reporter dot", true),
+        ("vitest", "npm test -- --run", true),
+        ("jest", "yarn test --watchAll=false", true),
+        ("jest", "npm run test:ci -- --coverage", true),
+        ("jest", "npm test -- -t adds", false),
+        ("jest", "npm test -- a.test.js", false),
+        ("python -m unittest", "python manage.py test", true),
+        ("python -m unittest", "python manage.py test shop", false),
+        ("gradle test", "./gradlew clean", false),
+        ("gradle test", "./gradlew clean build --console plain", true),
         ("cargo test", "", false),
     ] {
         let row = ROWS.iter().find(|row| row.word == runner).unwrap();
@@ -206,6 +222,7 @@ fn a_run_counts_once_it_has_ended() {
         of("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n"),
         Some((false, Some(2), Some(1)))
     );
+    assert_eq!(of("ok  \tm/a\t0.1s [no tests to run]\n"), None);
 }
 
 #[test]
@@ -281,6 +298,27 @@ fn every_pattern_fits_its_example_and_no_other_row_is_without_one() {
 /// Runs of which there is no recording, by the documentation of their runners: command, output, and what is read in it.
 #[rustfmt::skip]
 const DOCUMENTED: &[(&str, &str, &str)] = &[
+        (
+            "vendor/bin/phpunit",
+            "There was 1 risky test:\n\n1) T\\ATest::testB\nThis test did not perform any assertions\n\nOK, but there were issues!\nTests: 3, Assertions: 2, Risky: 1.\n",
+            "phpunit 3 0 []",
+        ),
+        (
+            "vendor/bin/phpunit",
+            "1 test triggered 1 PHPUnit deprecation:\n\n1) T\\ATest::testB\nMetadata in doc-comments\n\nOK, but there were issues!\nTests: 3, Assertions: 3, PHPUnit Deprecations: 1.\n",
+            "phpunit 3 0 []",
+        ),
+        (
+            "vendor/bin/phpunit",
+            "There was 1 failure:\n\n1) T\\ATest::testA\nFailed asserting\n\n--\n\nThere were 2 skipped tests:\n\n1) T\\ATest::testC\n\n2) T\\ATest::testD\n\nFAILURES!\nTests: 4, Assertions: 2, Failures: 1, Skipped: 2.\n",
+            r#"phpunit 3 1 ["T\\ATest::testA"]"#,
+        ),
+        ("npm test", "\n  3 passing (2m)\n", "mocha 3 0 []"),
+        (
+            "npx vitest run",
+            " RUN  v3.2.4 /p\n\n ✓ |web| src/b.test.ts (2 tests) 4ms\n\n FAIL  |web| src/a.test.ts > cart > adds up\nAssertionError: x\n\n Test Files  1 failed | 1 passed (2)\n      Tests  1 failed | 2 passed (3)\n",
+            r#"vitest 2 1 ["|web| src/a.test.ts > cart > adds up"]"#,
+        ),
         (
             "npx mocha",
             "  Basket\n    ✔ holds\n    1) adds\n\n  1 passing (12ms)\n  1 failing\n\n  1) Basket\n       adds:\n",
@@ -550,6 +588,11 @@ fn the_end_of_an_output_names_the_failing_tests() {
     let cargo = "---- a::reads stdout ----\nthread panicked:\n    left: 1\nnote: x\n\n\nfailures:\n    a::reads\n\n\
                  test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
     for (command, output, names) in [
+        (
+            "npx vitest run | tail",
+            " FAIL  |web| src/a.test.ts > Größe > läuft über\nAssertionError: x\n\n Test Files  1 failed (1)\n      Tests  1 failed | 2 passed (3)\n",
+            "|web| src/a.test.ts > Größe > läuft über",
+        ),
         (
             "pytest -q | tail -2",
             "FAILED tests/test_größe.py::test_überlauf[a b] - AssertionError: x\n1 failed, 1 passed in 0.31s",

@@ -180,8 +180,11 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
     };
     #[rustfmt::skip]
     let cases = [
+        ("pytest -q", &*failed, "pytest -x -q", passed, true),
+        ("pytest", &*failed, "pytest -n auto", passed, true),
+        ("npm test", jest_failed, "npm test -- --ci", "Tests:       1 passed, 1 total\n", true),
         ("cd api && pytest", &*failed, "cd web && pytest", passed, false),
-        ("cd api && pytest", &failed, "cd /p/api && pytest -q", passed, true),
+        ("cd api && pytest", &*failed, "cd /p/api && pytest -q", passed, true),
         ("(cd api; pytest)", &failed, "pytest", passed, false),
         ("pytest sub/", &in_sub, "pytest other/", passed, false),
         ("pytest sub/", &in_sub, "pytest sub/", passed, true),
@@ -433,5 +436,40 @@ fn a_run_that_stopped_early_shows_nothing_of_the_tests_behind_it() {
     for (first, failed, second, output, open) in cases {
         let state = ran(&[(first, &failed), (second, &output)]);
         assert_eq!(state.failing, open, "{first}; {second}");
+    }
+}
+
+#[test]
+fn a_filter_by_name_fixes_only_the_tests_that_it_names() {
+    let go_failed = "--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+    let go_passed = "ok  \tm/a\t0.1s\n";
+    let none_ran = "ok  \tm/a\t0.1s [no tests to run]\n";
+    let jest_failed = "FAIL ./a.test.js\n  ● cart › adds up\n\nTests:       1 failed, 1 total\n";
+    let jest_passed = "PASS ./a.test.js\nTests:       1 skipped, 1 passed, 2 total\n";
+    let vitest_failed = " RUN  v3.2.4 /p\n FAIL  a.test.ts > cart > adds up\n\n Test Files  1 failed (1)\n      Tests  1 failed (1)\n";
+    let vitest_passed = " RUN  v3.2.4 /p\n ✓ a.test.ts (2 tests | 1 skipped) 4ms\n\n Test Files  1 passed (1)\n      Tests  1 passed | 1 skipped (2)\n";
+    let mvn_failed = "[ERROR] com.acme.ATest.adds -- Time elapsed: 0.004 s <<< FAILURE!\n[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0\n";
+    let mvn_passed = "[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.05 s -- in com.acme.ATest\n[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0\n";
+    let projects_failed = " RUN  v3.2.4 /p\n FAIL  |web| a.test.ts > adds up\n\n Test Files  1 failed (1)\n      Tests  1 failed (1)\n";
+    let projects_passed = " RUN  v3.2.4 /p\n ✓ |web| a.test.ts (1 test) 4ms\n\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n";
+    #[rustfmt::skip]
+    let cases = [
+        ("npx vitest run", projects_failed, "npx vitest run a.test.ts", projects_passed, true),
+        ("go test ./...", go_failed, "go test -run TestY ./a", go_passed, false),
+        ("go test ./...", go_failed, "go test -run '^TestX$' ./a", go_passed, true),
+        ("go test ./...", go_failed, "go test -run='TestY|TestX' ./a", go_passed, true),
+        ("go test ./...", go_failed, "go test -run '^$' -bench . ./a", go_passed, false),
+        ("go test ./...", go_failed, "go test -bench . ./a", none_ran, false),
+        ("npx jest", jest_failed, "npx jest -t holds", jest_passed, false),
+        ("npx jest", jest_failed, "npm test -- -t 'cart adds'", jest_passed, true),
+        ("npx vitest run", vitest_failed, "npx vitest run -t holds", vitest_passed, false),
+        ("npx vitest run", vitest_failed, "npx vitest run -t 'cart adds up'", vitest_passed, true),
+        ("mvn test", mvn_failed, "mvn test -Dtest=ATest#holds", mvn_passed, false),
+        ("mvn test", mvn_failed, "mvn test -Dtest=ATest#adds", mvn_passed, true),
+        ("mvn test", mvn_failed, "mvn test -Dtest=ATest", mvn_passed, true),
+    ];
+    for (first, failed, second, passed, clears) in cases {
+        let state = ran(&[(first, failed), (second, passed)]);
+        assert_eq!(state.failing.is_empty(), clears, "{second}: {state:?}");
     }
 }
