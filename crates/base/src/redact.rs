@@ -728,11 +728,16 @@ fn ends_with(text: &str, end: &str) -> bool {
 fn is_id(name: &str, value: &str) -> bool {
     let lengths = value.split('-').map(str::len);
     let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && is_hex(value);
-    let last = last_word(name);
-    let may_be_id = name == "key" || ID_NAMES.iter().any(|one| one.eq_ignore_ascii_case(last));
+    let may_be_id = name == "key" || names_session(name);
     // The model signs its thoughts so that the service knows them again.
     let is_thought = name == "signature" && value.len() >= 128 && value.starts_with('E');
     is_uuid && may_be_id || is_thought || ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
+}
+
+/// Reports whether a name is that of a session, whose value is often a word: `DESKTOP_SESSION=gnome`.
+fn names_session(name: &str) -> bool {
+    let last = last_word(name);
+    ID_NAMES.iter().any(|one| one.eq_ignore_ascii_case(last))
 }
 
 /// Returns the last word of a name in snake case, kebab case or camel case.
@@ -761,10 +766,13 @@ fn variable(text: &str, sign: usize) -> Option<Secret> {
     let name = &text[start..sign];
     let (range, _) = value_behind(text, sign + 1)?;
     let value = &text[range.clone()];
+    // A quote may also be the end of a text, and what follows is code.
+    let is_text = !value.contains(char::is_whitespace)
+        || is_password_name(name) && value.starts_with(char::is_alphanumeric);
     let is = is_value(value)
         && !is_id(name, value)
-        && if is_secret_name(name) {
-            value.len() >= 4 && !is_plain(value)
+        && if is_secret_name(name) && !names_session(name) {
+            value.len() >= 4 && !is_plain(value) && is_text
         } else {
             looks_like_key(value)
         };
@@ -887,8 +895,7 @@ fn value_behind(text: &str, from: usize) -> Option<(Range<usize>, bool)> {
             .unwrap_or(rest.len()),
     };
     let value = rest[..end].trim_end_matches('\\');
-    let plain = !value.contains(char::is_whitespace);
-    (plain && !value.is_empty()).then_some((start..start + value.len(), quote.is_some()))
+    (!value.is_empty()).then_some((start..start + value.len(), quote.is_some()))
 }
 
 /// Reports whether a value of an `.env` line has no need to be hidden: a switch, a number, a path, code.

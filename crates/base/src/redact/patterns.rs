@@ -8,8 +8,8 @@
 //! A secret that only its name shows (`PASSWORD=…`) has no shape: see the parent module.
 
 use super::{
-    PASSWORD, SECRET, is_base64, is_prose, is_random, is_rest, is_scrambled, is_shuffled, is_value,
-    looks_random,
+    PASSWORD, SECRET, distinct, is_base64, is_plain, is_prose, is_random, is_rest, is_scrambled,
+    is_shuffled, is_value, looks_random,
 };
 
 /// A set of the characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
@@ -262,7 +262,7 @@ const ANY_PASSWORD: Pattern = Pattern {
 };
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 39] = [
+pub(super) static PATTERNS: [Pattern; 40] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -337,6 +337,8 @@ pub(super) static PATTERNS: [Pattern; 39] = [
     Pattern {
         command: "sshpass|login|cqlsh|twine|mongo |mongosh|mongodump|mongorestore|mongoexport|mongoimport",
         regex: " -p *<value>",
+        // The option of `gh auth login` that names the protocol of git.
+        is_secret: |value| is_value(value) && !matches!(value, "https" | "ssh"),
         example: "docker login \\\n  -u ada \\\n  -p §",
         counter: "sshpass -p \"$PASS\" ssh host",
         ..ANY_PASSWORD
@@ -363,7 +365,7 @@ pub(super) static PATTERNS: [Pattern; 39] = [
         ..ANY_PASSWORD
     },
     Pattern {
-        command: "http",
+        command: "http |https ",
         regex: " -(?:[a-zA-Z]{1,4}a |a) *<login>",
         example: "http -a ada:§ GET example.org",
         counter: "http -a ada GET example.org",
@@ -473,8 +475,9 @@ pub(super) static PATTERNS: [Pattern; 39] = [
         ..ANY_PASSWORD
     },
     Pattern {
-        mark: "--from-literal| pass:",
-        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=| -pass(?:in|out)? +pass:)<value>"#,
+        mark: "--from-literal| pass:|--set|-var|TF_VAR_",
+        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=|(?:--set(?:-string)?[ =]|-var[ =]|TF_VAR_)["']?[^\s"']*?(?i:pass(?:word|wd|phrase)|pwd)=| -pass(?:in|out)? +pass:)<value>"#,
+        is_secret: |value| is_value(value) && !is_plain(value),
         example: "kubectl create secret generic db --from-literal=password=§",
         counter: "openssl rsa -in k.pem -passin pass:$PW",
         ..ANY_PASSWORD
@@ -512,6 +515,19 @@ pub(super) static PATTERNS: [Pattern; 39] = [
         example: "echo § | sudo -S ls",
         counter: "echo $PW | sudo -S ls",
         ..ANY_PASSWORD
+    },
+    // Django makes it of these signs, brackets among them, which are code elsewhere.
+    Pattern {
+        kind: SECRET,
+        command: "",
+        mark: "SECRET_KEY",
+        regex: r#"SECRET_KEY[^\n]{0,40}?["'= ]([0-9A-Za-z!@#$%^&*(_=+)-]{40,})"#,
+        is_secret: |value| {
+            let symbols = value.bytes().filter(|byte| b"!@#$%^&*(=+)".contains(byte));
+            symbols.count() >= 4 && distinct(value.as_bytes()) >= 16
+        },
+        example: "SECRET_KEY = 'a(b^c&d*e=§'",
+        counter: "SECRET_KEY = get_random_secret_key_or_default(settings_module)",
     },
     Pattern {
         kind: "private key",

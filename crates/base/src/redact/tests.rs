@@ -628,3 +628,117 @@ fn a_key_that_only_shows_its_beginning_is_a_placeholder() {
     let secret = "export GITHUB_TOKEN=ghp_4fQ9xxxx7Kd2";
     assert_ne!(redact(secret), secret);
 }
+
+#[test]
+fn the_secret_key_of_django_is_masked_wherever_it_is_written() {
+    let signs = "abcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*(-_=+)";
+    for seed in 1..40 {
+        let key = Random(seed).text(signs, 50);
+        // One without a bracket or with few signs is found by other rules, or by none.
+        if key
+            .bytes()
+            .filter(|byte| b"!@#$%^&*(=+)".contains(byte))
+            .count()
+            < 4
+        {
+            continue;
+        }
+        for text in [
+            format!("SECRET_KEY = '{key}'"),
+            format!("SECRET_KEY = \"django-insecure-{key}\""),
+            format!("DJANGO_SECRET_KEY={key}\n"),
+            format!("SECRET_KEY = os.environ.get('SECRET_KEY', '{key}')"),
+            format!("- SECRET_KEY={key}"),
+        ] {
+            let masked = redact(&text).into_owned();
+            assert!(!masked.contains(&key[24..]), "{masked}");
+            assert_eq!(redact(&masked), masked);
+        }
+    }
+    for text in [
+        "SECRET_KEY = os.environ[\"DJANGO_SECRET_KEY\"]",
+        "# === SECRET_KEY =======================================",
+        "SECRET_KEY = get_random_secret_key_or_default(settings_module)",
+        "SECRET_KEY: str = Field(default_factory=lambda: token_urlsafe(32))",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
+fn passwords_that_are_set_on_the_line_of_helm_and_terraform_are_masked() {
+    for text in [
+        "helm upgrade x --set auth.user=ada,auth.rootPassword=sunflower,a=b",
+        "helm install x ./chart --set-string db.password=sunflower",
+        "terraform apply -var 'db_password=sunflower'",
+        "terraform plan -var=\"db_password=sunflower\"",
+        "packer build -var ssh_password=sunflower a.pkr.hcl",
+        "export TF_VAR_db_password=sunflower",
+        "TF_VAR_admin_passphrase='sunflower' terraform plan",
+    ] {
+        let masked = redact(text).into_owned();
+        assert!(!masked.contains("flower"), "{masked}");
+        assert!(masked.contains(MASK), "{masked}");
+    }
+    for text in [
+        "helm upgrade x --set auth.usePassword=true --set a.existingSecret=app-tls",
+        "helm upgrade x --set db.password=$DB_PASSWORD",
+        "terraform apply -var region=eu-west-1 -var key_name=deploy",
+        "pitstop --set ui.theme=dark status",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
+fn a_password_of_several_words_in_quotes_is_masked() {
+    for text in [
+        "SMTP_PASSWORD=\"abcd efgh ijkl mnop\"\n",
+        "export BORG_PASSPHRASE='correct horse battery staple'",
+        "PGPASSWORD='sun flower' psql -h db",
+        "docker run -e 'DB_PASSWORD=\"moon flower\"' image",
+    ] {
+        let masked = redact(text).into_owned();
+        assert!(masked.contains(MASK), "{masked}");
+        for rest in ["efgh", "horse", "n flower'", "moon flower"] {
+            assert!(!masked.contains(rest), "{masked}");
+        }
+        assert_eq!(redact(&masked), masked);
+    }
+    let shown = named("SMTP_PASSWORD", "abcd efgh ijkl mnop");
+    assert!(!shown.contains("efgh"), "{shown}");
+    for text in [
+        "HELP_KEY=\"press any key\"",
+        "PASSWORD=\"$(pass show db)\"",
+        "PASSWORD=\"<your password>\"",
+        "password: \"at least eight characters\"",
+        "out.write(\"DB_PASSWORD=\" + password + \" of \" + user)",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
+fn protocols_ports_and_names_of_sessions_are_left_alone() {
+    for text in [
+        "gh auth login -p https -h github.com",
+        "gh auth login -p ssh --web",
+        "wget -q http://localhost:8080/log -a wget:log",
+        "curl -s https://example.org | serve -a 0.0.0.0:8080",
+        "DESKTOP_SESSION=gnome",
+        "TMUX_SESSION=main ZELLIJ_SESSION=work-main",
+        "SESSION=dev-server",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+    for text in [
+        "docker login -p sunflower9 -u ada",
+        "http -a ada:sunflower9 GET example.org",
+        "https -a ada:sunflower9 example.org",
+        "SESSION=k9tz4sunflower9qwx7mb2vl8p",
+        "SESSION_SECRET=sunflower9",
+    ] {
+        let masked = redact(text).into_owned();
+        assert!(!masked.contains("flower9"), "{masked}");
+    }
+}
