@@ -282,6 +282,7 @@ fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
     let last = iterations.last();
     let used = last.and_then(|one| one.tokens_at_end.or(one.tokens_at_birth));
     let costs = iterations.iter().filter_map(|one| one.cost_usd);
+    let cost = costs.reduce(|sum, one| sum + one);
     json!({
         "host": run.project.host,
         "project": run.project.path,
@@ -302,7 +303,7 @@ fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
         },
         "context": { "used": used.map(|tokens| tokens.0) },
         "reboot": { "phase": "idle", "blocked_by": [] },
-        "cost_usd": costs.sum::<f64>(),
+        "cost_usd": cost,
     })
 }
 
@@ -337,6 +338,8 @@ fn file_of(host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pitstop_core::lineage::{EndReason, Lineage, ProcessStamp, Project, RunId};
+    use pitstop_store::RunRecord;
 
     #[test]
     fn an_answer_from_before_the_clock_was_set_back_is_old() {
@@ -348,5 +351,40 @@ mod tests {
         assert!(!answer(-1).is_old(now));
         assert!(answer(-3_600).is_old(now));
         assert!(answer(3_600).is_old(now));
+    }
+
+    #[test]
+    fn a_recorded_run_costs_what_its_iterations_have_cost_and_nothing_is_made_up() {
+        let started = wall();
+        for (costs, expected) in [
+            (&[][..], json!(null)),
+            (&[None, None][..], json!(null)),
+            (&[Some(1.5), None, Some(0.25)][..], json!(1.75)),
+        ] {
+            let mut lineage = Lineage::new(RunId::new(started, [1, 2, 3]));
+            for cost in costs {
+                lineage.open(None, None, started).unwrap();
+                lineage.current_mut().unwrap().cost_usd = *cost;
+                lineage.close(started, EndReason::Shutdown).unwrap();
+            }
+            let history = RunHistory {
+                run: RunRecord {
+                    run: RunId::new(started, [1, 2, 3]),
+                    project: Project::new(std::path::Path::new("/p"), "desk"),
+                    process: ProcessStamp {
+                        pid: 1,
+                        start_time: "x".to_owned(),
+                    },
+                    agent: "claude".to_owned(),
+                    version: "0".to_owned(),
+                    task: None,
+                    started_at: started,
+                    ended_at: None,
+                    end_reason: None,
+                },
+                iterations: lineage.iterations().to_vec(),
+            };
+            assert_eq!(session_of(&history)["cost_usd"], expected);
+        }
     }
 }

@@ -83,7 +83,9 @@ pub fn run(args: &PruneArgs, flags: &Flags) -> Outcome {
             Ok((records, store.saved(host, project).await?))
         })?;
         let lives = |one: &RunRecord| process::alive(&one.process);
-        let old = old_runs(&records, before, lives);
+        let old = old_runs(&records, before, |one| {
+            lives(one) || last_record(one).is_some_and(|at| at >= before)
+        });
         let open = records
             .iter()
             .filter(|one| one.ended_at.is_none() && lives(one));
@@ -146,7 +148,8 @@ fn old_runs(
         .iter()
         .filter(|one| match one.ended_at {
             Some(ended) => ended < before,
-            // The run's supervisor died, or is alive: the run of a live one is never touched, however long it runs.
+            // The run's supervisor died, or is alive: the run of a live one is never touched, however long it runs, and that of one which
+            // died lately can still be taken up.
             None => one.started_at < before && !is_alive(one),
         })
         .collect()
@@ -180,8 +183,8 @@ fn prune_files(
     for run in list_runs(files)? {
         let is_live = live == Some(&run) || pruned.live.contains(&run);
         let known = pruned.runs.contains(&run);
-        if is_live || run.started() >= before || !(known || is_untouched(&directory, &run, before))
-        {
+        let is_old = || written_at(&directory, &run).is_some_and(|at| at < before);
+        if is_live || run.started() >= before || !(known || is_old()) {
             continue;
         }
         pruned.directories += 1;
@@ -194,12 +197,18 @@ fn prune_files(
     Ok(())
 }
 
-/// Reports whether a run's record was last written before that time.
-fn is_untouched(directory: &PrivateDir, run: &RunId, before: DateTime<Utc>) -> bool {
+/// Returns the time at which the record of a run was last written, if its project is there and has one.
+fn last_record(run: &RunRecord) -> Option<DateTime<Utc>> {
+    let files = PrivateDir::find_project(run.project.path.as_ref()).ok()??;
+    written_at(&files.find_dir("runs").ok()??, &run.run)
+}
+
+/// Returns the time at which the record of a run in this directory was last written.
+fn written_at(directory: &PrivateDir, run: &RunId) -> Option<DateTime<Utc>> {
     let place = directory.path().join(run.as_str());
     let changed = |path| std::fs::symlink_metadata(path).ok()?.modified().ok();
     let newest = changed(place.join("meta.json")).max(changed(place));
-    newest.is_some_and(|at| DateTime::<Utc>::from(at) < before)
+    newest.map(DateTime::from)
 }
 
 fn as_text(pruned: &Pruned, dry_run: bool) -> String {
@@ -288,5 +297,30 @@ mod tests {
         assert_eq!(old_checkpoints(&all, at(10)), ids(&[3, 1]));
         assert_eq!(old_checkpoints(&all, at(20)), ids(&[3, 1]));
         assert_eq!(old_checkpoints(&all, at(0)), ids(&[]));
+    }
+
+    #[test]
+    fn a_run_that_has_died_is_as_old_as_its_last_record() {
+        let home = tempfile::tempdir().unwrap();
+        let mut died = record(0, None);
+        died.project = Project::new(home.path(), "host");
+        assert_eq!(last_record(&died), None, "there is no project");
+        let files = PrivateDir::open_project(home.path()).unwrap();
+        assert_eq!(last_record(&died), None, "the run has no files");
+        let own = files.dir("runs").unwrap().dir(died.run.as_str()).unwrap();
+        own.write_private("meta.json", b"{}").unwrap();
+        for (day, is_old) in [(1, true), (9, true), (10, false), (12, false)] {
+            // The directory and the record in it.
+            for path in [own.path().to_owned(), own.path().join("meta.json")] {
+                let file = std::fs::File::open(path).unwrap();
+                file.set_modified(at(day).into()).unwrap();
+            }
+            assert_eq!(last_record(&died), Some(at(day)));
+            let died = std::slice::from_ref(&died);
+            let old = old_runs(died, at(10), |one| {
+                last_record(one).is_some_and(|last| last >= at(10))
+            });
+            assert_eq!(old.len() == 1, is_old, "{day}");
+        }
     }
 }
