@@ -498,14 +498,21 @@ impl Writer {
     }
 
     fn read_config(&self) {
-        self.send(match load::load(&self.places.paths, &self.places.flags) {
-            Ok(loaded) => Event::Read(ReadEvent::Config(Box::new(loaded.config))),
+        let warnings: Vec<String> = match load::load(&self.places.paths, &self.places.flags) {
+            Ok(loaded) => {
+                self.send(Event::Read(ReadEvent::Config(Box::new(loaded.config))));
+                loaded.warnings.iter().map(Fault::line).collect()
+            }
             Err(errors) => {
                 let first = errors.faults.first().map_or_else(String::new, Fault::line);
-                let what = format!("the configuration is not taken, the old one stays: {first}");
-                Event::EffectFailed { what }
+                vec![format!(
+                    "the configuration is not taken, the old one stays: {first}"
+                )]
             }
-        });
+        };
+        for what in warnings {
+            self.send(Event::EffectFailed { what });
+        }
     }
 
     /// Makes the files beside the lock again: if that fails, the next reboot makes them or reports the reason.
@@ -671,5 +678,32 @@ mod tests {
         assert_eq!(bench.write("one", &most), saved(&most));
         bench.writer.carry_out(FileRequest::ReadScratchpad);
         assert_eq!(bench.answer(), ReadEvent::Scratchpad(Some(most)));
+    }
+
+    #[test]
+    fn settings_that_a_reload_ignores_are_named() {
+        for (text, ignored) in [
+            ("[recording]\nenabled = true\n", "recording.enabled"),
+            ("[notify]\ncommand = \"true\"\n", "notify.command"),
+            ("[reboot]\nmode = \"auto\"\n", "reboot.mode"),
+        ] {
+            let mut bench = bench();
+            let directory = bench.scratchpad.parent().expect("a directory");
+            std::fs::create_dir_all(directory).expect("made");
+            std::fs::write(directory.join("config.toml"), text).expect("written");
+            bench.writer.carry_out(FileRequest::ReadConfig);
+            assert!(matches!(bench.answer(), ReadEvent::Config(_)));
+            match bench.events.try_recv() {
+                Ok(Event::EffectFailed { what }) => {
+                    assert!(what.contains(&format!("`{ignored}` is ignored")), "{what}");
+                }
+                other => panic!("{ignored}: {other:?}"),
+            }
+            assert!(bench.events.try_recv().is_err(), "{ignored}");
+        }
+        let mut bench = bench();
+        bench.writer.carry_out(FileRequest::ReadConfig);
+        assert!(matches!(bench.answer(), ReadEvent::Config(_)));
+        assert!(bench.events.try_recv().is_err(), "nothing is ignored");
     }
 }

@@ -169,7 +169,8 @@ fn body(template: &str, notification: &Notification) -> Option<String> {
     if notification.state != "open" && !names_state {
         return None;
     }
-    let json = serde_json::to_value(notification).ok()?;
+    // The template is the user's own, and may hold the key by which its service knows them.
+    let json = redact::value(&serde_json::to_value(notification).ok()?);
     let quotes = is_json(template);
     let mut text = String::new();
     let mut rest = template;
@@ -188,7 +189,7 @@ fn body(template: &str, notification: &Notification) -> Option<String> {
         rest = behind;
     }
     text.push_str(rest);
-    Some(redact::redact(&text).into_owned())
+    Some(text)
 }
 
 /// Reports whether a text is meant as JSON: an object, or a list of objects or texts. Words in brackets are none.
@@ -290,5 +291,23 @@ mod tests {
         let words = body("[${project}] ${what}", &notification("open")).expect("a text");
         assert_eq!(words, "[repo] A \"reboot\" waits");
         assert!(is_json(&filled) && is_json("[ \"a\" ]") && !is_json(&words));
+    }
+
+    #[test]
+    fn secrets_are_masked_in_what_a_call_says_and_not_in_the_users_template() {
+        let mut call = notification("open");
+        call.why = concat!("A_PASSWORD=", "hunter2 is in the way").to_owned();
+        // The services that want their key in the body.
+        let own = "a1B2c3D4".repeat(4);
+        for template in [
+            "{\"token\": \"OWN\", \"message\": \"${why}\"}",
+            "{\"user\": \"OWN\", \"all\": ${json}}",
+            "api_key=OWN&text=${why}",
+        ] {
+            let text = body(&template.replace("OWN", &own), &call).expect("a text");
+            assert!(text.contains(&own), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+            assert!(text.contains(redact::MASK), "{text}");
+        }
     }
 }

@@ -620,3 +620,34 @@ fn the_details_of_an_iteration_that_runs_are_those_of_now() {
     assert_eq!(one["iteration"]["ended_at"], Value::Null);
     assert!(one["iteration"]["duration_ms"].as_u64() > Some(0), "{one}");
 }
+
+#[test]
+fn the_doctor_says_that_a_corrupt_database_was_set_aside() {
+    let launch = Launch::quiet_demo();
+    let database = launch.the_home().path("state/pitstop/pitstop.db");
+    fs::create_dir_all(database.parent().unwrap()).unwrap();
+    for corrupt in [
+        vec![0x5a; 8192],
+        b"no database at all".repeat(40),
+        vec![0xff; 100],
+    ] {
+        for file in fs::read_dir(database.parent().unwrap()).unwrap().flatten() {
+            // The file of the test before, and its WAL.
+            let _ = fs::remove_file(file.path());
+        }
+        fs::write(&database, corrupt).unwrap();
+        let report = launch.run(&["doctor", "--json"]);
+        let report: Value = serde_json::from_slice(&report.stdout).unwrap();
+        let checks = report["checks"].as_array().unwrap();
+        let store = checks
+            .iter()
+            .find(|check| check["name"] == "store")
+            .unwrap();
+        assert_eq!(store["state"], "broken", "{store}");
+        let found = store["found"].as_str().unwrap();
+        assert!(
+            found.starts_with("the database was corrupt: it is kept as "),
+            "{found}"
+        );
+    }
+}

@@ -11,7 +11,9 @@ use crate::{
 };
 use pitstop_base::{format, process};
 use pitstop_core::api::wire::StatusReport;
-use pitstop_store::{Health, HistoryOf, PrivateDir, Store, StoreOptions, StoreTarget};
+use pitstop_store::{
+    Health, HistoryOf, Opened, PrivateDir, Store, StoreOptions, StoreTarget, StoreWarning,
+};
 
 /// The number of newest runs that are searched for one with a session.
 const RUNS: u32 = 8;
@@ -19,6 +21,8 @@ const RUNS: u32 = 8;
 /// The report of the store.
 pub(super) struct Kept {
     health: Result<Health, String>,
+    /// The warning that the database was corrupt, if it was.
+    set_aside: Option<String>,
     /// The newest session of this project that is on record, and its agent.
     pub(super) last: Option<(String, String)>,
     /// The process ids of live agents whose supervisors are dead.
@@ -29,6 +33,7 @@ pub(super) struct Kept {
 pub(super) async fn look_into_store(here: &Here) -> Kept {
     let mut kept = Kept {
         health: Err(String::new()),
+        set_aside: None,
         last: None,
         strays: Vec::new(),
         exists: here.has_store(),
@@ -40,13 +45,16 @@ pub(super) async fn look_into_store(here: &Here) -> Kept {
         patience: ANSWER_LIMIT,
         ..StoreOptions::new(here.target.clone())
     };
-    let store: Store = match Store::open(options).await {
-        Ok(opened) => opened.store,
+    let Opened { store, warnings } = match Store::open(options).await {
+        Ok(opened) => opened,
         Err(error) => {
             kept.health = Err(chain(&error));
             return kept;
         }
     };
+    let mut warnings = warnings.iter();
+    let set_aside = warnings.find(|one| matches!(one, StoreWarning::SetAside { .. }));
+    kept.set_aside = set_aside.map(ToString::to_string);
     kept.health = Ok(store.health().await);
     let of = HistoryOf::Project(here.project.clone());
     let runs = store.history(&of, RUNS).await.unwrap_or_default();
@@ -88,6 +96,10 @@ pub(super) fn store(here: &Here, kept: &Kept, report: Option<&StatusReport>) -> 
     let place = here.target.place();
     if !kept.exists {
         return Finding::ok(format!("none yet; it will be created as {place}"));
+    }
+    if let Some(corrupt) = &kept.set_aside {
+        return Finding::broken(corrupt.clone())
+            .remedy("the history up to now is in that file; `.recover` of sqlite3 may read it");
     }
     let in_memory = report.and_then(|report| report.store_error.as_ref());
     if let (Some(error), Ok(Health { error: None, .. })) = (in_memory, &kept.health) {
