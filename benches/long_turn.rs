@@ -64,10 +64,9 @@ fn play(name: &'static str, shape: &Shape) -> Session {
     let rests = |status: &serde_json::Value| {
         status["agent"]["state"] == "idle" && status["reboot"]["phase"] == "idle"
     };
-    supervisor.wait_for_status(
-        |status| rests(status) && status["agent"]["bridge"]["state"] == "in_force",
-        LIMIT,
-    );
+    supervisor.wait_for_status_within(LIMIT, |status| {
+        rests(status) && status["agent"]["bridge"]["state"] == "in_force"
+    });
     let last = shape.steps().count();
     let mut end = 0;
     for turn in &shape.turns {
@@ -77,7 +76,7 @@ fn play(name: &'static str, shape: &Shape) -> Session {
             supervisor.prompt("go on");
         }
         launch.api().wait_for_step(end, LIMIT);
-        supervisor.wait_for_status(rests, LIMIT);
+        supervisor.wait_for_status_within(LIMIT, rests);
     }
     let status = supervisor.status();
     let line = status["context"]["lines"]["compact"].as_u64();

@@ -155,7 +155,7 @@ struct Bench {
 
 impl Bench {
     fn status(&self, holds: impl Fn(&Value) -> bool) -> Value {
-        self.supervisor.wait_for_status(holds, LIMIT)
+        self.supervisor.wait_for_status_within(LIMIT, holds)
     }
 
     /// The bridge is in force, nothing runs, no reboot is under way.

@@ -75,12 +75,12 @@ fn the_size_is_that_of_the_terminal_that_was_typed_in_last() {
         let line = screen.lines().nth(row).unwrap_or_default();
         line.trim().is_empty()
     };
-    pitstop.wait_until("the first shows the small screen", || is_blank(30), SOON);
+    pitstop.wait_until("the first shows the small screen", || is_blank(30));
     assert!(!pitstop.screen().contains("cut off"));
     pitstop.terminal.send("x");
     // The small one says that it shows a part only, until it counts again.
     small.wait_for_text("cut off: type or click to fit", SOON);
-    pitstop.wait_until("its own size counts again", || !is_blank(39), SOON);
+    pitstop.wait_until("its own size counts again", || !is_blank(39));
     small.send("\u{15}");
     small.wait_for(
         |text| text.contains("idle") && !text.contains("cut off"),
@@ -203,7 +203,7 @@ fn a_turn_of_the_real_client_goes_on_when_its_emulator_and_its_tmux_are_killed()
     let before = pitstop.status();
     pitstop.prompt("Wait for it.");
     let begun = pitstop.launch.the_home().path("begun");
-    pitstop.wait_until("the command", || begun.exists(), SOON);
+    pitstop.wait_until("the command", || begun.exists());
 
     // A terminal emulator that is killed takes its terminal with it.
     let emulator = attach(&pitstop, (100, 30), &[]);
@@ -298,7 +298,7 @@ fn what_attaches_shows_what_one_shows_that_was_attached_all_along() {
     let pitstop = Launch::generic("sh -c \"touch out; exec tail -n +1 -f out\"").start();
     pitstop.wait_for_state("idle", SOON);
     let file = pitstop.launch.project().join("out");
-    pitstop.wait_until("it prints", || file.exists(), SOON);
+    pitstop.wait_until("it prints", || file.exists());
     let mut out = fs::File::options().append(true).open(&file).unwrap();
     let mut random = Random(0x5eed_0035);
     for round in 0..rounds(100) {
@@ -362,13 +362,9 @@ fn clients_that_are_killed_at_random_moments_leave_the_session_as_it_is() {
         client.kill();
         client.wait_for_exit(SOON);
     }
-    pitstop.wait_until("all are gone", || descriptors() <= before + 6, SOON);
-    pitstop.wait_for_status(|status| status["iteration"].as_u64() > Some(1), SOON);
-    pitstop.wait_until(
-        "one agent",
-        || agents(pitstop.launch.the_home()).len() == 1,
-        SOON,
-    );
+    pitstop.wait_until("all are gone", || descriptors() <= before + 6);
+    pitstop.wait_for_status(|status| status["iteration"].as_u64() > Some(1));
+    pitstop.wait_until("one agent", || agents(pitstop.launch.the_home()).len() == 1);
     assert_eq!(pitstop.log().matches("panic").count(), 0);
 }
 

@@ -347,7 +347,7 @@ fn each_breaker_ends_a_headless_run_with_its_evidence() {
 fn the_user_quits() {
     let launch = json(scripted(&["$ sleep 60"]));
     let mut run = launch.start_headless();
-    run.wait_until("it works", |run| run.count("iteration_started") == 1, SOON);
+    run.wait_until("it works", |run| run.count("iteration_started") == 1);
     assert_eq!(run.run(&["ctl", "stop"]).status.code(), Some(0));
     assert_eq!(run.wait_for_exit(SOON), Some(0));
     assert_eq!(
@@ -364,11 +364,9 @@ fn the_user_quits() {
 fn somebody_else_holds_the_project() {
     let launch = json(scripted(&["$ sleep 60"]));
     let mut first = launch.start_headless();
-    first.wait_until(
-        "it holds the project",
-        |run| run.count("iteration_started") == 1,
-        SOON,
-    );
+    first.wait_until("it holds the project", |run| {
+        run.count("iteration_started") == 1
+    });
     let second = launch.run(&["run", "--demo", "--here", "--headless", "--task", "a task"]);
     assert_eq!(second.status.code(), Some(1), "{}", all(&second));
     first.signal(Signal::INT);
@@ -478,7 +476,7 @@ fn the_task_is_read_again_before_each_prompt() {
     let task = launch.project().join("task.md");
     fs::write(&task, "# Build a boat\n").unwrap();
     let mut run = launch.start_headless();
-    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1);
     fs::write(&task, "# Build a submarine\n").unwrap();
     assert_eq!(run.wait_for_exit(RUN), Some(0));
     assert_eq!(run.count("task_changed"), 1);
@@ -512,9 +510,9 @@ fn a_run_can_be_paused_spoken_to_and_resumed() {
         let output = run.run(&["ctl", action]);
         assert_eq!(output.status.code(), Some(0), "{action}: {}", all(&output));
     };
-    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1);
     ctl(&run, "pause");
-    run.wait_until("paused", |run| run.count("paused") == 1, SOON);
+    run.wait_until("paused", |run| run.count("paused") == 1);
     let report = |run: &Headless| -> Value {
         let output = run.run(&["status", "--json"]);
         serde_json::from_slice(&output.stdout).unwrap()
@@ -533,7 +531,7 @@ fn a_run_can_be_paused_spoken_to_and_resumed() {
         std::thread::park_timeout(Duration::from_millis(50));
     }
     ctl(&run, "resume");
-    run.wait_until("it goes on", |run| run.count("turn_ended") > turns, SOON);
+    run.wait_until("it goes on", |run| run.count("turn_ended") > turns);
     ctl(&run, "stop");
     assert_eq!(run.wait_for_exit(SOON), Some(0));
     assert_eq!((run.count("paused"), run.count("resumed")), (1, 1));
@@ -546,9 +544,9 @@ fn a_person_who_types_has_the_run_until_they_give_it_back() {
         .env("PITSTOP_DEMO_ITEMS", "100");
     let supervisor = launch.start();
     let turns = |supervisor: &Supervisor| supervisor.status()["run"]["turns"].as_u64().unwrap();
-    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0));
     supervisor.keys(["x"]);
-    supervisor.wait_for_status(|status| status["run"]["phase"] == "paused", SOON);
+    supervisor.wait_for_status(|status| status["run"]["phase"] == "paused");
     // By the typing, or by what it left in the prompt, if the turn was over just then.
     supervisor.wait_for_text("paused by", SOON);
     supervisor.wait_for_state("idle", SOON);
@@ -565,13 +563,10 @@ fn a_person_who_types_has_the_run_until_they_give_it_back() {
     assert_eq!(turns(&supervisor), before);
     supervisor.keys([key::CTRL_C]);
     let cleared = || !supervisor.screen().contains("❯\u{a0}x");
-    supervisor.wait_until("the prompt is empty", cleared, SOON);
+    supervisor.wait_until("the prompt is empty", cleared);
     let goes_on = || supervisor.ctl("resume").0 == 0;
-    supervisor.wait_until("it goes on", goes_on, SOON);
-    supervisor.wait_for_status(
-        |status| status["run"]["turns"].as_u64() > Some(before),
-        SOON,
-    );
+    supervisor.wait_until("it goes on", goes_on);
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(before));
     assert_eq!(supervisor.quit().code, 0);
 }
 
@@ -580,27 +575,24 @@ fn a_tripped_breaker_calls_a_person_who_may_reset_it() {
     let launch =
         scripted(&["stuck", "stuck", "stuck", "free", "ALL DONE"]).set("loop.same_message_limit=3");
     let supervisor = launch.start();
-    let status = supervisor.wait_for_status(|status| status["run"]["phase"] == "tripped", RUN);
+    let status =
+        supervisor.wait_for_status_within(RUN, |status| status["run"]["phase"] == "tripped");
     let why = status["run"]["why"].as_str().unwrap();
     assert!(
         why.contains("same_message") && why.contains("stuck"),
         "{why}"
     );
-    supervisor.wait_until(
-        "a notification",
-        || {
-            let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
-            said.contains("\x1b]9;pitstop: The run has stopped: 3 turns in a row")
-        },
-        SOON,
-    );
+    supervisor.wait_until("a notification", || {
+        let said = String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
+        said.contains("\x1b]9;pitstop: The run has stopped: 3 turns in a row")
+    });
     assert_eq!(supervisor.ctl("resume").0, 0);
     assert_eq!(supervisor.wait_for_exit(RUN).code, 0);
 
     // One that is left alone and quit ends with the breaker's code.
     let launch = scripted(&["stuck", "stuck"]).set("loop.same_message_limit=2");
     let supervisor = launch.start();
-    supervisor.wait_for_status(|status| status["run"]["phase"] == "tripped", RUN);
+    supervisor.wait_for_status_within(RUN, |status| status["run"]["phase"] == "tripped");
     assert_eq!(supervisor.quit().code, 4);
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
 }
@@ -609,7 +601,7 @@ fn a_tripped_breaker_calls_a_person_who_may_reset_it() {
 fn one_interrupt_ends_a_headless_run_cleanly_and_two_at_once() {
     let launch = json(demo().env("PITSTOP_DEMO_PACE_MS", "10"));
     let mut run = launch.start_headless();
-    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1);
     run.signal(Signal::INT);
     assert_eq!(run.wait_for_exit(SOON), Some(130));
     assert_eq!(last(&run)["why"], "interrupted");
@@ -619,17 +611,13 @@ fn one_interrupt_ends_a_headless_run_cleanly_and_two_at_once() {
     let launch =
         json(scripted(&["$ trap '' HUP INT TERM; sleep 60"])).set("reboot.exit_timeout=\"60s\"");
     let mut run = launch.start_headless();
-    run.wait_until("it works", |run| run.agent_pid().is_some(), SOON);
+    run.wait_until("it works", |run| run.agent_pid().is_some());
     run.signal(Signal::INT);
-    run.wait_until(
-        "it is ending",
-        |run| {
-            run.lines()
-                .iter()
-                .any(|line| line.contains("SIGINT: the agent is ended cleanly"))
-        },
-        SOON,
-    );
+    run.wait_until("it is ending", |run| {
+        run.lines()
+            .iter()
+            .any(|line| line.contains("SIGINT: the agent is ended cleanly"))
+    });
     run.signal(Signal::INT);
     assert_eq!(run.wait_for_exit(SOON), Some(130));
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
@@ -641,29 +629,23 @@ fn a_run_goes_on_without_its_terminal_unless_it_should_not() {
         .env("PITSTOP_DEMO_PACE_MS", "10")
         .env("PITSTOP_DEMO_ITEMS", "8");
     let supervisor = launch.start();
-    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0));
     let run = supervisor.pid();
     supervisor.terminal.signal(Signal::HUP);
     supervisor.terminal.wait_for_exit(SOON);
-    supervisor.wait_until(
-        "it ends",
-        || look(run.as_raw_nonzero().get()).is_none(),
-        RUN,
-    );
+    supervisor.wait_until_within(RUN, "it ends", || {
+        look(run.as_raw_nonzero().get()).is_none()
+    });
     assert_eq!(reasons(&meta(&launch)), ["promise_found"]);
 
     let launch = demo()
         .env("PITSTOP_DEMO_PACE_MS", "10")
         .set("session.on_hangup=\"end\"");
     let supervisor = launch.start();
-    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0), SOON);
+    supervisor.wait_for_status(|status| status["run"]["turns"].as_u64() > Some(0));
     let run = supervisor.pid();
     supervisor.terminal.signal(Signal::HUP);
-    supervisor.wait_until(
-        "it ends",
-        || look(run.as_raw_nonzero().get()).is_none(),
-        SOON,
-    );
+    supervisor.wait_until("it ends", || look(run.as_raw_nonzero().get()).is_none());
     assert_eq!(reasons(&meta(&launch)), ["shutdown"]);
 }
 
@@ -675,7 +657,7 @@ fn an_agent_that_is_killed_from_outside_is_resumed() {
             .env("PITSTOP_DEMO_ITEMS", "5"),
     );
     let mut run = launch.start_headless();
-    run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    run.wait_until("a turn", |run| run.count("turn_ended") >= 1);
     let agent = run.agent_pid().expect("an agent");
     rustix::process::kill_process(agent, Signal::KILL).unwrap();
     assert_eq!(run.wait_for_exit(RUN), Some(0), "{:#?}", run.lines());
@@ -692,7 +674,7 @@ fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_a
             .env("PITSTOP_DEMO_ITEMS", "5"),
     );
     let mut first = launch.start_headless();
-    first.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+    first.wait_until("a turn", |run| run.count("turn_ended") >= 1);
     first.signal(Signal::KILL);
     first.wait_for_exit(SOON);
     let before = meta(&launch);
@@ -718,7 +700,7 @@ fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_a
     };
     let killed = || {
         let mut run = launch.start_headless();
-        run.wait_until("a turn", |run| run.count("turn_ended") >= 1, SOON);
+        run.wait_until("a turn", |run| run.count("turn_ended") >= 1);
         run.signal(Signal::KILL);
         run.wait_for_exit(SOON);
         runs()
@@ -835,17 +817,13 @@ fn many_iterations_leave_nothing_behind() {
             processes_of(run.launch.the_home()).len(),
         )
     };
-    run.wait_until(
-        "12 iterations",
-        |run| run.count("iteration_started") >= 12,
-        RUN,
-    );
+    run.wait_until_within(RUN, "12 iterations", |run| {
+        run.count("iteration_started") >= 12
+    });
     let early = figures(&run);
-    run.wait_until(
-        "most of them",
-        |run| run.count("iteration_started") >= wanted - 1,
-        RUN * 2,
-    );
+    run.wait_until_within(RUN * 2, "most of them", |run| {
+        run.count("iteration_started") >= wanted - 1
+    });
     let late = figures(&run);
     assert_eq!(run.wait_for_exit(SOON), Some(3));
     let took = began.elapsed();
@@ -886,11 +864,7 @@ fn sigterm_at_a_moment(moment: u64) {
     let what = format!("moment {moment}, after {random} ms: {exit:?}");
     assert_eq!(supervisor.terminal.modes_left_on(), [""; 0], "{what}");
     assert!(supervisor.terminal.has_its_settings_back(), "{what}");
-    supervisor.wait_until(
-        "no orphan",
-        || processes_of(launch.the_home()).is_empty(),
-        SOON,
-    );
+    supervisor.wait_until("no orphan", || processes_of(launch.the_home()).is_empty());
     let history = launch.command(&["history", "--json"]).output().unwrap();
     let history: Value = serde_json::from_slice(&history.stdout).unwrap_or_default();
     let recorded = history["iterations"]
@@ -1028,7 +1002,7 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
         let mut results = played.main().flat_map(|call| &call.results);
         results.any(|result| result.id == last)
     };
-    run.wait_until("the call behind it", |_| has_asked(), RUN);
+    run.wait_until_within(RUN, "the call behind it", |_| has_asked());
     // The client keeps what a tool has said some moments later.
     let result = format!("\"tool_use_id\":\"{last}\"");
     let is_kept = || {
@@ -1038,7 +1012,7 @@ fn a_task_survives_a_failing_service_and_a_killed_client() {
             .filter_map(|file| fs::read_to_string(file).ok());
         texts.into_iter().any(|text| text.contains(&result))
     };
-    run.wait_until("the last result on disk", |_| is_kept(), RUN);
+    run.wait_until_within(RUN, "the last result on disk", |_| is_kept());
     rustix::process::kill_process(run.agent_pid().unwrap(), Signal::KILL).unwrap();
     let code = run.wait_for_exit(RUN);
     assert_eq!(code, Some(0), "{:#?}", run.lines());

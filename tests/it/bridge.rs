@@ -29,7 +29,7 @@ fn bridge(status: &Value) -> &Value {
 
 #[track_caller]
 fn wait_for(supervisor: &Supervisor, holds: impl Fn(&Value) -> bool) -> Value {
-    supervisor.wait_for_status(|status| holds(bridge(status)), SOON)
+    supervisor.wait_for_status(|status| holds(bridge(status)))
 }
 
 /// The bridge is in force and the agent idle.
@@ -46,7 +46,7 @@ fn wait_for_figure(supervisor: &Supervisor, used: u64) -> Value {
         let context = &status["context"];
         context["source"] == "bridge" && context["used"] == used
     };
-    supervisor.wait_for_status(figure, SOON)
+    supervisor.wait_for_status(figure)
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn the_real_client_reports_usage_turns_and_the_draft_by_itself() {
         let base = bridge(status)["base_tokens"].as_u64();
         base.is_some_and(|base| base > 1_000)
     };
-    let status = supervisor.wait_for_status(loaded, SOON);
+    let status = supervisor.wait_for_status(loaded);
     assert_eq!(status["context"]["used"], Value::Null, "an estimate");
     let rows = bridge(&status)["categories"].as_array().unwrap();
     assert!(rows.iter().any(|row| row["kind"] == "free"), "{rows:?}");
@@ -113,7 +113,7 @@ fn the_figure_of_the_real_client_s_bridge_follows_within_a_turn_and_into_the_nex
     supervisor.prompt("/clear");
     let cleared =
         |status: &Value| status["session_id"] != before && bridge(status)["state"] == "in_force";
-    supervisor.wait_for_status(cleared, SOON);
+    supervisor.wait_for_status(cleared);
     supervisor.prompt("again");
     wait_for_figure(&supervisor, 19_000);
 }
@@ -136,7 +136,7 @@ fn a_client_without_the_bridge_goes_on_and_says_why() {
         let used = status["context"]["used"].as_u64();
         used.is_some_and(|used| used.abs_diff(42_000) < 100)
     };
-    supervisor.wait_for_status(used, SOON);
+    supervisor.wait_for_status(used);
     let status = wait_for(&supervisor, |bridge| bridge["state"] == "absent");
     assert_eq!(bridge(&status)["why"], why);
     assert!(bridge(&status)["reason"].as_str().unwrap().len() > 10);
@@ -221,7 +221,7 @@ fn the_agent_may_not_write_what_its_client_was_given() {
     let done = Answer::text("Done.");
     launch.api().answer([write(&theirs), write(&own), done]);
     supervisor.prompt("write");
-    supervisor.wait_until("the agent's own file", || own.exists(), SOON);
+    supervisor.wait_until("the agent's own file", || own.exists());
     assert!(!theirs.exists(), "the agent has changed its client's mods");
 }
 
@@ -246,7 +246,7 @@ fn say(supervisor: &Supervisor, text: &str) {
         );
         taken
     };
-    supervisor.wait_until("a safe moment", taken, SOON);
+    supervisor.wait_until("a safe moment", taken);
 }
 
 /// A text of several lines, as no one could type it at once.
@@ -264,7 +264,7 @@ fn the_demo_is_given_prompts_by_its_bridge_as_the_person_s_own() {
         let transcript = transcript_of(&supervisor);
         transcript.matches(&json!(text).to_string()).count()
     };
-    supervisor.wait_until("the prompt is kept", || prompts(SAID) > 0, SOON);
+    supervisor.wait_until("the prompt is kept", || prompts(SAID) > 0);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!((prompts("first"), prompts(SAID)), (1, 1));
     wait_for(&supervisor, |bridge| bridge["prompt_origin"] == "composer");
@@ -288,10 +288,9 @@ fn carry_a_draft_over(supervisor: &Supervisor, keys: &[&str]) {
     wait_for(supervisor, |bridge| bridge["draft_characters"] == 13);
     supervisor.review();
     supervisor.keys([key::ENTER]);
-    supervisor.wait_for_status(
-        |status| status["iteration"] == 2 && bridge(status)["draft_characters"] == 13,
-        SOON * 2,
-    );
+    supervisor.wait_for_status_within(SOON * 2, |status| {
+        status["iteration"] == 2 && bridge(status)["draft_characters"] == 13
+    });
 }
 
 #[test]
@@ -327,7 +326,7 @@ fn the_real_client_is_given_prompts_as_the_person_s_own_in_each_conversation() {
     supervisor.prompt("/clear");
     let cleared =
         |status: &Value| status["session_id"] != before && bridge(status)["state"] == "in_force";
-    supervisor.wait_for_status(cleared, SOON);
+    supervisor.wait_for_status(cleared);
     say(&supervisor, "third");
     let calls = launch.api().wait_for_calls(3, SOON);
     assert!(calls[2].to_string().contains("# Environment"));

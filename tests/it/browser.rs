@@ -280,7 +280,7 @@ fn a_phone_decides_beside_the_real_client() {
     browser.wait_for("Allow Bash?");
     browser.inspect("question");
     browser.press("Allow");
-    pitstop.wait_until("the file", || made.exists(), SOON);
+    pitstop.wait_until("the file", || made.exists());
     browser.wait_for("It is made.");
     browser.wait_for("idle");
     browser.inspect("session");
@@ -327,7 +327,7 @@ fn a_phone_decides_beside_the_real_client() {
             .into_iter()
             .any(|text| text.contains("The tide turns at noon."))
     };
-    pitstop.wait_until("the edited handoff", sent, SOON);
+    pitstop.wait_until("the edited handoff", sent);
     let history = pitstop.run(&["history", "--json"]);
     let history = String::from_utf8_lossy(&history.stdout).into_owned();
     assert!(history.contains("approved_from"), "{history}");
@@ -345,17 +345,17 @@ fn a_phone_decides_beside_the_real_client() {
 fn a_desktop_browser_watches_a_run_pauses_and_resumes_it() {
     let launch = run_of("Build tidepool with care").env("PITSTOP_DEMO_PACE_MS", "300");
     let pitstop = with_page(launch);
-    pitstop.wait_for_status(|status| status["run"]["phase"] == "working", SOON);
+    pitstop.wait_for_status(|status| status["run"]["phase"] == "working");
     let browser = opened(&pitstop, DESKTOP);
     pair(&browser);
     enter(&browser);
     browser.wait_for("Run");
     browser.press("Pause the run");
-    pitstop.wait_for_status(|status| status["run"]["phase"] == "paused", SOON);
+    pitstop.wait_for_status(|status| status["run"]["phase"] == "paused");
     browser.wait_for("paused by Linux");
     browser.inspect("run");
     browser.press("Resume the run");
-    pitstop.wait_for_status(|status| status["run"]["phase"] == "working", SOON);
+    pitstop.wait_for_status(|status| status["run"]["phase"] == "working");
 
     // Another device stays, because where nobody is paired there is no page.
     let store = DeviceStore::new(&pitstop.launch.the_home().path("state/pitstop"));

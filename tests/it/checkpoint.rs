@@ -88,11 +88,9 @@ fn first_prompt(home: &Home, session: &str) -> Option<String> {
 fn saved_killed_and_taken_up(launch: &Launch) {
     let supervisor = launch.start_idle();
     supervisor.prompt("begin the work");
-    supervisor.wait_until(
-        "the turn is counted",
-        || supervisor.history()["iterations"][0]["tokens"]["output"].as_u64() > Some(0),
-        SOON,
-    );
+    supervisor.wait_until("the turn is counted", || {
+        supervisor.history()["iterations"][0]["tokens"]["output"].as_u64() > Some(0)
+    });
     supervisor.wait_for_state("idle", SOON);
     let old = supervisor.status()["session_id"]
         .as_str()
@@ -125,11 +123,9 @@ fn saved_killed_and_taken_up(launch: &Launch) {
 
     let second = launch.clone().restoring(&[]).start();
     second.wait_for_iteration(1, SOON * 2);
-    second.wait_until(
-        "the proof",
-        || second.history()["iterations"][0]["handoff_bytes"].is_u64(),
-        SOON * 2,
-    );
+    second.wait_until_within(SOON * 2, "the proof", || {
+        second.history()["iterations"][0]["handoff_bytes"].is_u64()
+    });
     let history = second.history();
     let first = &history["iterations"][0];
     eprintln!("steps: {}", first["transition_time_ms"]);
@@ -137,11 +133,9 @@ fn saved_killed_and_taken_up(launch: &Launch) {
     assert_eq!(first["previous_session_id"], old.as_str());
     let session = first["session_id"].as_str().unwrap();
     assert_ne!(session, old);
-    second.wait_until(
-        "the prompt is in the transcript",
-        || first_prompt(launch.the_home(), session).is_some(),
-        SOON,
-    );
+    second.wait_until("the prompt is in the transcript", || {
+        first_prompt(launch.the_home(), session).is_some()
+    });
     let prompt = first_prompt(launch.the_home(), session).unwrap();
     assert_eq!(body(&prompt), body(&newest.context));
     assert!(prompt.contains("light the lamp") && prompt.contains("buy a bulb"));
@@ -151,7 +145,7 @@ fn saved_killed_and_taken_up(launch: &Launch) {
             let mut texts = calls.iter().flat_map(user_texts);
             texts.any(|one| one.contains(prompt.trim_end()))
         };
-        second.wait_until("the model is told", reported, SOON);
+        second.wait_until("the model is told", reported);
     }
     // What was decided then is reported again the next time.
     assert!(second.handoff_text().contains("buy a bulb"));
@@ -201,11 +195,9 @@ const KNOWN: [&str; 11] = [
 fn known_and_saved(launch: &Launch, args: &[&str]) -> (Value, String) {
     let supervisor = launch.start_idle();
     supervisor.prompt("begin the work");
-    supervisor.wait_until(
-        "what the agent says is known",
-        || supervisor.notes().contains("so is the fuse"),
-        SOON,
-    );
+    supervisor.wait_until("what the agent says is known", || {
+        supervisor.notes().contains("so is the fuse")
+    });
     supervisor.wait_for_state("idle", SOON);
     let saved = json(&supervisor.run(args));
     assert_eq!(saved["status"], "saved", "{saved}");
@@ -219,17 +211,15 @@ fn nothing_is_lost(second: &Supervisor, notes: &str, mine: &str) {
         let here = second.notes();
         here.contains(mine) && notes.lines().all(|line| here.contains(line))
     };
-    second.wait_until("the scratchpad is back", is_back, SOON * 2);
+    second.wait_until_within(SOON * 2, "the scratchpad is back", is_back);
     for iteration in 1..=3 {
         second.wait_for_iteration(iteration, SOON * 2);
         second.wait_for_state("idle", SOON);
         let session = second.status()["session_id"].as_str().unwrap().to_owned();
         let home = second.launch.the_home();
-        second.wait_until(
-            "the prompt is in the transcript",
-            || first_prompt(home, &session).is_some(),
-            SOON,
-        );
+        second.wait_until("the prompt is in the transcript", || {
+            first_prompt(home, &session).is_some()
+        });
         let prompt = first_prompt(home, &session).unwrap();
         for known in KNOWN {
             assert!(prompt.contains(known), "{known:?} is lost: {prompt}");
@@ -341,37 +331,24 @@ fn a_checkpoint_is_saved_by_itself_at_the_warn_line_and_with_a_reboot() {
             .map(|one| serde_json::from_value(one["tags"].clone()).unwrap())
             .collect()
     };
-    supervisor.wait_until(
-        "a checkpoint of the warn line",
-        || {
-            tags().iter().any(|tags| {
-                tags[0] == "auto-save"
-                    && tags.get(1).is_some_and(|tag| tag.starts_with("tokens-13"))
-            })
-        },
-        SOON,
-    );
+    supervisor.wait_until("a checkpoint of the warn line", || {
+        tags().iter().any(|tags| {
+            tags[0] == "auto-save" && tags.get(1).is_some_and(|tag| tag.starts_with("tokens-13"))
+        })
+    });
     supervisor.wait_for_state("idle", SOON);
     supervisor.review();
     supervisor.keys([key::ENTER]);
     supervisor.wait_for_iteration(2, SOON * 2);
-    supervisor.wait_until(
-        "a checkpoint of the reboot",
-        || tags()[0] == ["reboot"],
-        SOON,
-    );
+    supervisor.wait_until("a checkpoint of the reboot", || tags()[0] == ["reboot"]);
     // The figures of the reboot are kept too.
-    supervisor.wait_until(
-        "the totals",
-        || {
-            let totals = json(&supervisor.run(&["history", "--totals", "--json"]));
-            let steps = totals["steps"].as_array().unwrap().len();
-            totals["reboots"][0]["cause"] == "key"
-                && totals["reboots"][0]["outcome"] == "done"
-                && steps >= 3
-        },
-        SOON,
-    );
+    supervisor.wait_until("the totals", || {
+        let totals = json(&supervisor.run(&["history", "--totals", "--json"]));
+        let steps = totals["steps"].as_array().unwrap().len();
+        totals["reboots"][0]["cause"] == "key"
+            && totals["reboots"][0]["outcome"] == "done"
+            && steps >= 3
+    });
 }
 
 #[test]
@@ -466,15 +443,13 @@ fn a_restore_takes_the_place_of_a_reboot_that_was_left_half_done() {
     let id = saved["checkpoint_id"].as_str().unwrap();
     let second = launch.clone().restoring(&["--at", id]).start();
     second.wait_for_iteration(1, SOON * 2);
-    second.wait_until(
-        "the proof",
-        || second.history()["iterations"][0]["handoff_bytes"].is_u64(),
-        SOON * 2,
-    );
+    second.wait_until_within(SOON * 2, "the proof", || {
+        second.history()["iterations"][0]["handoff_bytes"].is_u64()
+    });
     let session = second.status()["session_id"].as_str().unwrap().to_owned();
     // The proof may be its hook: the transcript is written a moment later.
     let prompt = || first_prompt(launch.the_home(), &session);
-    second.wait_until("the prompt", || prompt().is_some(), SOON);
+    second.wait_until("the prompt", || prompt().is_some());
     let prompt = prompt().unwrap();
     assert!(prompt.contains("the chosen one"), "{prompt}");
     assert_eq!(second.history()["iterations"].as_array().unwrap().len(), 1);
@@ -510,13 +485,11 @@ fn a_database_locked_for_half_a_minute_stops_nothing_and_loses_nothing() {
 
     drop(other.stdin.take());
     assert!(other.wait().unwrap().success());
-    let status = supervisor.wait_for_status(|status| status["store_error"].is_null(), SOON);
+    let status = supervisor.wait_for_status(|status| status["store_error"].is_null());
     assert_eq!(status["agent"]["state"], "idle");
-    supervisor.wait_until(
-        "the sign is gone",
-        || !supervisor.screen().contains("database away"),
-        SOON,
-    );
+    supervisor.wait_until("the sign is gone", || {
+        !supervisor.screen().contains("database away")
+    });
     let all = kept(supervisor.launch.the_home());
     let id = saved["checkpoint_id"].as_str().unwrap();
     assert!(all.iter().any(|one| one.id.to_string() == id));

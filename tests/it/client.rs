@@ -114,9 +114,9 @@ fn scrolls_to(supervisor: &Supervisor, button: u8, wanted: &str) {
         let before = supervisor.terminal.output().len();
         supervisor.keys([mouse(button, (20, 20), 'M').as_str()]);
         let moved = || shown() || supervisor.terminal.output().len() > before;
-        supervisor.wait_until(wanted, moved, SOON);
+        supervisor.wait_until(wanted, moved);
     }
-    supervisor.wait_until(wanted, shown, SOON);
+    supervisor.wait_until(wanted, shown);
 }
 
 /// A session from the first key to the reboot and the end.
@@ -158,7 +158,7 @@ fn a_whole_session(launch: &Launch, newline: &str, dark: bool) {
         }
         poll::within(SOON / 20, copied)
     };
-    supervisor.wait_until("the line is copied", drag, SOON);
+    supervisor.wait_until("the line is copied", drag);
     supervisor.keys([key::F9]);
     supervisor.keys(["q"]);
     scrolls_to(&supervisor, 65, "line 90 of it");
@@ -239,7 +239,7 @@ fn moved_to_the_daemon(supervisor: &Supervisor) -> [String; 2] {
     };
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("count the herons");
-    supervisor.wait_for_status(|status| status["context"]["used"].as_u64() > Some(0), SOON);
+    supervisor.wait_for_status(|status| status["context"]["used"].as_u64() > Some(0));
     supervisor.wait_for_state("idle", SOON);
     let before = session().expect("a session");
     let began = Instant::now();
@@ -247,7 +247,7 @@ fn moved_to_the_daemon(supervisor: &Supervisor) -> [String; 2] {
     supervisor.wait_for_text("agent view:", SOON);
     eprintln!("from the key to the notice: {:?}", began.elapsed());
     let moved = || session().as_ref() != Some(&before);
-    supervisor.wait_until("the session is followed", moved, SOON);
+    supervisor.wait_until("the session is followed", moved);
     [before.clone(), session().expect("a session")]
 }
 
@@ -259,11 +259,9 @@ fn gone(supervisor: &Supervisor, marks: &[&str], limit: Duration) {
         all.retain(|one| marks.iter().any(|mark| one.command.contains(mark)));
         all
     };
-    supervisor.wait_until(
-        &format!("nothing of {marks:?}"),
-        || left().is_empty(),
-        limit,
-    );
+    supervisor.wait_until_within(limit, &format!("nothing of {marks:?}"), || {
+        left().is_empty()
+    });
 }
 
 #[test]
@@ -320,7 +318,7 @@ fn a_session_back_from_the_agent_view_goes_on_and_quitting_ends_it_in_the_daemon
         let screen = supervisor.screen();
         !screen.contains("agent view:") && !screen.contains("describe a task")
     };
-    supervisor.wait_until("the session is back, the banner gone", back, SOON);
+    supervisor.wait_until("the session is back, the banner gone", back);
     supervisor.wait_for_text("Twelve herons.", SOON);
     supervisor.prompt("count the egrets");
     // A worker of 2.1.197 reaches no stand-in; its turn fails, which is a turn all the same.
@@ -328,14 +326,14 @@ fn a_session_back_from_the_agent_view_goes_on_and_quitting_ends_it_in_the_daemon
         let screen = supervisor.screen();
         screen.contains("No egrets.") || screen.contains("API Error: Unable to connect")
     };
-    supervisor.wait_until("the answer", answered, SOON);
+    supervisor.wait_until("the answer", answered);
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.status()["session_id"], json!(moved));
     supervisor.quit();
     gone(&supervisor, &[&moved], Duration::ZERO);
     let home = launch.the_home();
     let all = || processes_of(home).is_empty();
-    supervisor.wait_until("the daemon has ended by itself", all, DAEMON_LINGERS);
+    supervisor.wait_until_within(DAEMON_LINGERS, "the daemon has ended by itself", all);
 }
 
 /// A name that no test has would be left out without a word.

@@ -46,13 +46,10 @@ fn user_settings(launch: &Launch, settings: &Value) {
 
 #[track_caller]
 fn wait_for_limit(supervisor: &Supervisor, origin: &str) -> Value {
-    supervisor.wait_for_status(
-        |status| {
-            let context = &status["context"];
-            context["window"] == 1_000_000 && context["client_limit"]["origin"] == origin
-        },
-        SOON,
-    )
+    supervisor.wait_for_status(|status| {
+        let context = &status["context"];
+        context["window"] == 1_000_000 && context["client_limit"]["origin"] == origin
+    })
 }
 
 /// The lines lie below the client's point within a turn.
@@ -82,7 +79,7 @@ fn the_reboot_comes_before_the_compaction_that_a_flag_brings() {
     assert_eq!(history["iterations"][1]["cause"], "threshold", "{history}");
     assert_eq!(history["iterations"][0]["compactions"], 0, "{history}");
     let goes_on = || !launch.api().played().seams().is_empty();
-    supervisor.wait_until("the next session's request", goes_on, SOON);
+    supervisor.wait_until("the next session's request", goes_on);
     let played = launch.api().played();
     assert_eq!(played.summaries(), 0);
     let before = played.seams()[0].before.tokens;
@@ -137,10 +134,9 @@ fn what_the_client_reports_counts_more_than_settings_that_changed() {
     assert!(is_at_least(287), "this client runs no mods");
     let launch = live().set("reboot.mode=\"manual\"");
     let supervisor = settings_change(&launch);
-    supervisor.wait_for_status(
-        |status| status["context"]["used"] == 101_000 && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        status["context"]["used"] == 101_000 && status["agent"]["state"] == "idle"
+    });
     supervisor.prompt("the third");
     let status = wait_for_limit(&supervisor, "its own figure");
     assert_eq!(status["context"]["client_limit"]["at"], 967_000);

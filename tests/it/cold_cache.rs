@@ -31,7 +31,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
     for (prompt, answer) in [("begin", "One."), ("go on", "Two.")] {
         pitstop.turn(prompt, answer);
     }
-    let status = pitstop.wait_for_status(|status| status["prompt_cache"]["warm"] == true, SOON);
+    let status = pitstop.wait_for_status(|status| status["prompt_cache"]["warm"] == true);
     assert!(!pitstop.screen().contains("Cache cold"), "it is warm");
     let session = session_of(&status);
     pitstop.quit();
@@ -39,10 +39,7 @@ fn resumed_after_hours() -> (Launch, Supervisor) {
     make_older(&launch, &session);
     let launch = launch.agent_args(["--resume", &session]);
     let pitstop = launch.start_idle();
-    pitstop.wait_for_status(
-        |status| status["agent"]["bridge"]["state"] == "in_force",
-        SOON,
-    );
+    pitstop.wait_for_status(|status| status["agent"]["bridge"]["state"] == "in_force");
     // Until the client has counted what a fresh session begins with, no prompt is held.
     pitstop.wait_for_text("Cache cold: this prompt re-reads", SOON);
     (launch, pitstop)
@@ -94,7 +91,7 @@ fn a_prompt_into_a_cold_cache_waits_for_its_person_with_both_prices() {
     assert_eq!(launch.api().main_calls().len(), calls);
     pitstop.keys([key::ENTER]);
     let sent = || launch.api().main_calls().len() == calls + 1;
-    pitstop.wait_until("the prompt is sent", sent, SOON);
+    pitstop.wait_until("the prompt is sent", sent);
     let texts = user_texts(&launch.api().main_calls()[calls]);
     assert_eq!(
         texts.iter().filter(|text| *text == "what is left?").count(),

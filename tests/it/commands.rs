@@ -388,22 +388,18 @@ fn the_doctor_names_what_is_amiss_and_what_to_do() {
             .unwrap()
             .to_owned()
     };
-    supervisor.wait_until(
-        "all is seen",
-        || {
-            let report = examine(&supervisor.launch);
-            [
-                "supervisor",
-                "session id",
-                "hooks",
-                "client's limit",
-                "store",
-            ]
-            .iter()
-            .all(|name| state(&report, name) == "ok")
-        },
-        SOON,
-    );
+    supervisor.wait_until("all is seen", || {
+        let report = examine(&supervisor.launch);
+        [
+            "supervisor",
+            "session id",
+            "hooks",
+            "client's limit",
+            "store",
+        ]
+        .iter()
+        .all(|name| state(&report, name) == "ok")
+    });
     let report = examine(&supervisor.launch);
     // The real client is not there: what is broken has a remedy.
     assert_eq!(

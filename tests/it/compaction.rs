@@ -48,8 +48,8 @@ fn deaf(launch: Launch) -> Launch {
 fn turn(supervisor: &Supervisor, prompt: &str) {
     let before = answered(supervisor);
     supervisor.prompt(prompt);
-    supervisor.wait_until("the answer", || answered(supervisor) > before, SOON);
-    supervisor.wait_for_status(|status| status["agent"]["state"] != "busy", SOON);
+    supervisor.wait_until("the answer", || answered(supervisor) > before);
+    supervisor.wait_for_status(|status| status["agent"]["state"] != "busy");
 }
 
 /// The lines of all transcripts that hold this.
@@ -83,7 +83,7 @@ fn compactions(history: &Value) -> u64 {
 #[track_caller]
 fn wait_for_compactions(supervisor: &Supervisor, count: u64) {
     let all = || compactions(&supervisor.history()) == count;
-    supervisor.wait_until(&format!("{count} compactions"), all, SOON);
+    supervisor.wait_until(&format!("{count} compactions"), all);
 }
 
 fn meta(launch: &Launch) -> Value {
@@ -119,7 +119,7 @@ fn each_compaction_of_the_real_client_is_counted_once() {
     assert_eq!(compactions(&supervisor.history()), 0);
     turn(&supervisor, "the third");
     wait_for_compactions(&supervisor, 1);
-    supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1, SOON);
+    supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1);
     supervisor.wait_for_text("1 compaction", SOON);
     turn(&supervisor, "the fourth");
     assert_eq!(
@@ -162,7 +162,7 @@ fn auto_compaction_of_the_real_client_is_switched_off_by_environment() {
     supervisor.prompt("/compact");
     wait_for_compactions(&supervisor, 1);
     // The client writes it when it finds the time.
-    supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1, SOON);
+    supervisor.wait_until("the boundary", || boundaries(&supervisor) == 1);
     assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
 }
 

@@ -159,7 +159,7 @@ fn a_herdr_that_fails_or_hangs_is_logged_once_and_holds_nothing_up() {
         let pitstop = launch.start_idle();
         pitstop.wait_for_log("herdr did not take a report", SOON);
         pitstop.prompt("Go on.");
-        pitstop.wait_until("more reports", || calls(&file).len() > 2, SOON);
+        pitstop.wait_until("more reports", || calls(&file).len() > 2);
         pitstop.quit();
         let log = pitstop.log();
         assert_eq!(
@@ -231,5 +231,5 @@ fn a_report_that_herdr_has_not_taken_is_given_again() {
             .count()
     };
     // Nothing changes, and it comes again until it is taken.
-    pitstop.wait_until("it comes again", || idle() > 1, SOON);
+    pitstop.wait_until("it comes again", || idle() > 1);
 }

@@ -436,7 +436,7 @@ fn the_real_client_looks_the_same_hosted_and_bare() {
             }
             shows("That is all.", SOON / 12)
         };
-        supervisor.wait_until("the answer", answered, SOON);
+        supervisor.wait_until("the answer", answered);
         let hosted = |cells: &[Vec<Seen>], cursor| without_what_varies(pane(cells, cursor, size));
         if !terminal.wait_for_cells(
             |cells, cursor| hosted(cells, cursor) == expected,

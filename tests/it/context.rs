@@ -76,13 +76,11 @@ fn the_figures_are_shown(launch: &Launch, config_dir: &Path, window: u64) {
                     .as_u64()
                     .is_some_and(|found| within_a_percent(found, used))
         };
-        let status = supervisor.wait_for_status(shows, SOON);
+        let status = supervisor.wait_for_status(shows);
         let seen = SystemTime::now();
-        supervisor.wait_until(
-            "the user's own status line",
-            || reported_at(&supervisor, used).is_some(),
-            SOON,
-        );
+        supervisor.wait_until("the user's own status line", || {
+            reported_at(&supervisor, used).is_some()
+        });
         let (at, payload) = reported_at(&supervisor, used).unwrap();
         let late = seen.duration_since(at).unwrap_or_default();
         eprintln!("{used} tokens: {late:?} after the client's own status line");
@@ -168,7 +166,7 @@ fn transcript(supervisor: &Supervisor) -> PathBuf {
             .chain(demo_transcripts(home))
             .find(|path| path.ends_with(&name))
     };
-    supervisor.wait_until("the transcript", || found().is_some(), SOON);
+    supervisor.wait_until("the transcript", || found().is_some());
     found().unwrap()
 }
 
@@ -195,7 +193,7 @@ fn wait_for_figure(supervisor: &Supervisor, source: &str, used: u64) -> Value {
         let found = context["used"].as_u64();
         context["source"] == source && found.is_some_and(|found| within_a_percent(found, used))
     };
-    supervisor.wait_for_status(shows, SOON)
+    supervisor.wait_for_status(shows)
 }
 
 /// Without a status line the transcript counts; torn and endless lines cost nothing but themselves; when it
@@ -232,18 +230,15 @@ fn the_next_source_takes_over(launch: Launch) {
             .contains("the transcript cannot be followed")
             || (path.exists() && supervisor.status()["context"]["used"] != 130_000)
     };
-    supervisor.wait_until("the file is missed, or followed again", noticed, SOON);
+    supervisor.wait_until("the file is missed, or followed again", noticed);
     supervisor.prompt("step three");
     // The client begins the file again, the demo does not.
-    let status = supervisor.wait_for_status(
-        |status| {
-            let context = &status["context"];
-            let used = context["used"].as_u64().unwrap_or(0);
-            context["source"] == "estimate"
-                || context["source"] == "transcript" && within_a_percent(used, 155_000)
-        },
-        SOON,
-    );
+    let status = supervisor.wait_for_status(|status| {
+        let context = &status["context"];
+        let used = context["used"].as_u64().unwrap_or(0);
+        context["source"] == "estimate"
+            || context["source"] == "transcript" && within_a_percent(used, 155_000)
+    });
     assert!(status["context"]["used"].as_u64() > Some(0));
     supervisor.wait_for_state("idle", SOON);
 }
@@ -264,10 +259,7 @@ fn a_status_line_that_falls_silent_gives_way_to_the_transcript() {
     let supervisor = demo("claude-demo-1").start_idle();
     supervisor.prompt("step one");
     wait_for_figure(&supervisor, "status_line", 100_000);
-    supervisor.wait_for_status(
-        |status| status["context"]["age_ms"].as_u64() > Some(5_500),
-        SOON,
-    );
+    supervisor.wait_for_status(|status| status["context"]["age_ms"].as_u64() > Some(5_500));
     // The session goes on, and the status line says nothing about it.
     let record = json!({
         "type": "assistant", "isSidechain": false, "uuid": "u", "parentUuid": null,
@@ -368,7 +360,7 @@ fn payloads_that_make_no_sense_are_logged_and_change_nothing() {
             supervisor.run_with_input(&["statusline"], b"{");
             supervisor.log().contains(line)
         };
-        supervisor.wait_until(line, received, SOON);
+        supervisor.wait_until(line, received);
     }
     let after = supervisor.status();
     for fact in [

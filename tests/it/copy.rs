@@ -436,11 +436,7 @@ fn a_line_is_found_in_the_scrollback_and_copied_while_output_goes_on() {
     supervisor.wait_for_text("new output below", SOON);
     supervisor.keys(["V", "y"]);
     // `row 1297`.
-    supervisor.wait_until(
-        "the text is copied",
-        || given(&supervisor, "cm93IDEyOTc="),
-        SOON,
-    );
+    supervisor.wait_until("the text is copied", || given(&supervisor, "cm93IDEyOTc="));
     supervisor.wait_for_text("copied 8 characters", SOON);
     supervisor
         .terminal
@@ -477,9 +473,9 @@ fn the_systems_clipboard_is_given_the_text_too() {
             .send(format!("\x1b[<0;{at}M\x1b[<0;{at}m"));
     }
     let copied = || fs::read_to_string(&copy).unwrap_or_default();
-    supervisor.wait_until("the tool has the text", || copied() == "text", SOON);
+    supervisor.wait_until("the tool has the text", || copied() == "text");
     let terminal = || given(&supervisor, "dGV4dA==");
-    supervisor.wait_until("the terminal has the text", terminal, SOON);
+    supervisor.wait_until("the terminal has the text", terminal);
 }
 
 #[test]

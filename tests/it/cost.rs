@@ -69,14 +69,11 @@ fn the_model_of_costs_agrees_with_what_sessions_of_the_real_client_are_billed() 
     }
     let rules = Rules::new(MODEL, 0, false);
     let first = played(&supervisor).remove(0);
-    let status = supervisor.wait_for_status(
-        |status| {
-            status["cost_usd"]
-                .as_f64()
-                .is_some_and(|cost| cost >= 0.99 * billed(&first, rules))
-        },
-        SOON,
-    );
+    let status = supervisor.wait_for_status(|status| {
+        status["cost_usd"]
+            .as_f64()
+            .is_some_and(|cost| cost >= 0.99 * billed(&first, rules))
+    });
     agree(
         "the price list and the client's own",
         billed(&first, rules),

@@ -55,23 +55,21 @@ pub fn command(supervisor: &Supervisor, place: &Path, args: &[&str]) -> Command 
 
 /// Waits until the demo in `place` has worked, so that everything it writes is there.
 fn has_worked(supervisor: &Supervisor, place: &Path) {
-    supervisor.wait_until("a project", || place.join("tidepool").is_dir(), SOON);
+    supervisor.wait_until("a project", || place.join("tidepool").is_dir());
     let status = || -> Option<Value> {
         let output = command(supervisor, place, &["status", "--json"])
             .output()
             .unwrap();
         serde_json::from_slice(&output.stdout).ok()
     };
-    supervisor.wait_until(
-        "a turn is counted",
-        || status().is_some_and(|status| status["context"]["used"].as_u64() > Some(20_000)),
-        SOON,
-    );
+    supervisor.wait_until("a turn is counted", || {
+        status().is_some_and(|status| status["context"]["used"].as_u64() > Some(20_000))
+    });
     for made in [
         "tidepool/.pitstop/scratchpad.md",
         "state/pitstop/pitstop.db",
     ] {
-        supervisor.wait_until(made, || place.join(made).exists(), SOON);
+        supervisor.wait_until(made, || place.join(made).exists());
     }
 }
 
@@ -97,11 +95,11 @@ fn demos_leave_the_user_s_files_alone_run_side_by_side_and_are_removed() -> io::
     let before = everything(&home.path(""));
 
     let first = launch.start();
-    first.wait_until("a directory", || !places(&temporary).is_empty(), SOON);
+    first.wait_until("a directory", || !places(&temporary).is_empty());
     let one = places(&temporary).remove(0);
     has_worked(&first, &one);
     let second = launch.start();
-    second.wait_until("another", || places(&temporary).len() == 2, SOON);
+    second.wait_until("another", || places(&temporary).len() == 2);
     let other = places(&temporary).into_iter().find(|place| *place != one);
     let other = other.expect("a directory of its own");
     has_worked(&second, &other);
@@ -117,11 +115,9 @@ fn demos_leave_the_user_s_files_alone_run_side_by_side_and_are_removed() -> io::
     second.wait_for_exit(SOON);
     assert_eq!(places(&temporary), std::slice::from_ref(&other));
     let third = launch.start();
-    third.wait_until(
-        "the leftover is swept",
-        || !other.exists() && places(&temporary).len() == 1,
-        SOON,
-    );
+    third.wait_until("the leftover is swept", || {
+        !other.exists() && places(&temporary).len() == 1
+    });
     let place = places(&temporary).remove(0);
     has_worked(&third, &place);
     ended(&third);
@@ -148,7 +144,7 @@ fn a_demo_that_is_kept_says_where_and_is_not_swept() -> io::Result<()> {
     let temporary = tempfile::tempdir()?;
     let temporary = temporary.path().canonicalize()?;
     let kept = Launch::temporary_demo(&temporary, &["--keep"]).start();
-    kept.wait_until("a directory", || !places(&temporary).is_empty(), SOON);
+    kept.wait_until("a directory", || !places(&temporary).is_empty());
     let place = places(&temporary).remove(0);
     has_worked(&kept, &place);
     let said = ended(&kept);
@@ -157,7 +153,7 @@ fn a_demo_that_is_kept_says_where_and_is_not_swept() -> io::Result<()> {
     assert!(said.contains(&name), "{said}");
 
     let next = Launch::temporary_demo(&temporary, &[]).start();
-    next.wait_until("another", || places(&temporary).len() == 2, SOON);
+    next.wait_until("another", || places(&temporary).len() == 2);
     let own = places(&temporary).into_iter().find(|own| *own != place);
     has_worked(&next, &own.expect("a directory of its own"));
     ended(&next);
@@ -186,7 +182,7 @@ fn a_detached_demo_is_found_again_by_the_command_that_is_printed() -> io::Result
     again.wait_for_text("F10 quit", SOON);
     assert_eq!(places(&temporary).len(), 1);
     drop(again);
-    demo.wait_until("it is removed", || places(&temporary).is_empty(), SOON);
+    demo.wait_until("it is removed", || places(&temporary).is_empty());
     Ok(())
 }
 

@@ -70,7 +70,7 @@ fn scripts_are_answered_and_recorded() {
     assert_eq!(one["auto_save"], known);
     assert_eq!(body["restart_command"], "pitstop restore project");
     supervisor.prompt("read the dates");
-    supervisor.wait_for_status(|status| status["context"]["used"] == 90_000, SOON);
+    supervisor.wait_for_status(|status| status["context"]["used"] == 90_000);
     let (status, body) = get(home, "/context/usage");
     let live: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(
@@ -184,10 +184,9 @@ fn behind_the_warn_line_a_commit_asks_with_its_reason() {
     let home = supervisor.launch.the_home();
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("read the dates");
-    supervisor.wait_for_status(
-        |status| status["context"]["used"] == 130_000 && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        status["context"]["used"] == 130_000 && status["agent"]["state"] == "idle"
+    });
     assert_eq!(supervisor.status()["reboot"]["phase"], "idle");
     let report =
         json!({"commit_sha": SHA, "commit_message": "parser: read dates", "branch": "main"});

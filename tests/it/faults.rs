@@ -72,8 +72,7 @@ impl Trial {
         let replies = || self.supervisor.screen().matches(REPLY).count();
         let before = replies();
         self.supervisor.prompt(prompt);
-        self.supervisor
-            .wait_until("a reply", || replies() > before, SOON);
+        self.supervisor.wait_until("a reply", || replies() > before);
         self.supervisor.wait_for_state("idle", SOON);
     }
 
@@ -97,14 +96,11 @@ impl Trial {
         let before = self.supervisor.status()["iteration"].as_u64();
         self.supervisor.review();
         self.supervisor.keys([key::ENTER]);
-        self.supervisor.wait_for_status(
-            |status| {
-                let refused = || self.supervisor.screen().contains("refused");
-                let next = status["iteration"].as_u64() > before || refused();
-                next && status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
-            },
-            SOON,
-        );
+        self.supervisor.wait_for_status(|status| {
+            let refused = || self.supervisor.screen().contains("refused");
+            let next = status["iteration"].as_u64() > before || refused();
+            next && status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+        });
     }
 
     /// A reboot goes ahead: the new session gets the handoff once, with the person's line.
@@ -121,7 +117,7 @@ impl Trial {
         assert_ne!(old, new);
         let home = self.home();
         let arrived = || handoffs(home).get(&new) == Some(&1);
-        self.supervisor.wait_until("the handoff", arrived, SOON);
+        self.supervisor.wait_until("the handoff", arrived);
         let alive = agents(home);
         assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
         self.supervisor.wait_for_state("idle", SOON);
@@ -157,7 +153,7 @@ impl Trial {
         // About a note that is not saved, or a turn that has just begun.
         let asks = || terminal.screen_text().contains("any other key stays");
         let either = || over() || asks();
-        self.supervisor.wait_until("it ends or asks", either, SOON);
+        self.supervisor.wait_until("it ends or asks", either);
         if !over() {
             self.supervisor.keys([key::ENTER]);
         }
@@ -165,7 +161,7 @@ impl Trial {
         assert_eq!((exit.code, exit.signal), (0, None));
         assert_eq!(terminal.modes_left_on(), Vec::<&str>::new());
         assert!(terminal.has_its_settings_back());
-        self.supervisor.wait_until("no process is left", over, SOON);
+        self.supervisor.wait_until("no process is left", over);
         assert_eq!(fs::read_to_string(&self.own).expect("the user's"), OWN);
         let log = self.supervisor.log();
         assert!(!log.contains("panic"), "{log}");

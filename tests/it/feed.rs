@@ -220,7 +220,7 @@ fn warmup_prompt_runs_if_configured() {
             continue;
         }
         let asked = || prompts(&supervisor, &session).get(1).cloned();
-        supervisor.wait_until("the warm-up prompt", || asked().is_some(), SOON);
+        supervisor.wait_until("the warm-up prompt", || asked().is_some());
         assert_eq!(asked().as_deref(), Some(warmup));
     }
 }
@@ -362,7 +362,7 @@ fn notes_follow(supervisor: &Supervisor, shown: &str, notes: &str) -> Duration {
             .lines()
             .all(|line| found.lines().any(|one| one == line))
     };
-    supervisor.wait_until("the notes", there, SOON);
+    supervisor.wait_until("the notes", there);
     began.elapsed()
 }
 
@@ -417,14 +417,10 @@ fn without_hooks_state_and_tests_of_the_demo_are_known() {
         .agent_args(["Build it"]);
     let supervisor = launch.start();
     supervisor.wait_for_state("busy", SOON);
-    supervisor.wait_until(
-        "a checkpoint of a test run",
-        || {
-            let output = supervisor.run(&["restore", "--list"]);
-            String::from_utf8_lossy(&output.stdout).contains("tests-passed")
-        },
-        SOON,
-    );
+    supervisor.wait_until("a checkpoint of a test run", || {
+        let output = supervisor.run(&["restore", "--list"]);
+        String::from_utf8_lossy(&output.stdout).contains("tests-passed")
+    });
     let hooked = supervisor.status()["agent"]["hooked"].clone();
     assert_eq!(hooked, json!(false));
 }
@@ -459,7 +455,7 @@ fn without_hooks_a_conversation_that_is_cleared_in_the_real_client_is_followed()
     let records = supervisor.launch.the_home().claude_dir().join("sessions");
     fs::write(records.join("1.json"), record.to_string()).unwrap();
     supervisor.prompt("/clear");
-    let status = supervisor.wait_for_status(|status| session_of(status) != before, SOON);
+    let status = supervisor.wait_for_status(|status| session_of(status) != before);
     let cleared = session_of(&status);
     assert_ne!(cleared, "00000000-0000-4000-8000-000000000009");
     supervisor.prompt("and in winter?");
@@ -528,7 +524,7 @@ fn without_hooks_what_a_subagent_of_the_real_client_does_is_known() {
     );
     let supervisor = launch.start_idle();
     supervisor.prompt("have them counted");
-    supervisor.wait_until("its file", || written.exists(), SOON);
+    supervisor.wait_until("its file", || written.exists());
     wait_for_handoff(&supervisor, "the subagent's tests", |handoff| {
         let failing = json!({"field": "test_state.failing", "text": "heron", "source": "tests"});
         handoff["sources"].as_array().unwrap().contains(&failing)
@@ -630,7 +626,7 @@ fn the_past_of_a_resumed_session_is_not_read_again() {
     supervisor.wait_for_iteration(3, SOON);
     supervisor.wait_for_state("idle", SOON);
     let counted = |status: &Value| status["context"]["source"].is_string();
-    supervisor.wait_for_status(counted, SOON);
+    supervisor.wait_for_status(counted);
     assert_eq!(supervisor.notes(), "of the human\n");
 }
 
@@ -875,7 +871,7 @@ fn a_handoff_claims_nothing_new_when_the_conversation_was_cleared() {
     wait_for_handoff(&supervisor, "the decision", has("count at dawn"));
     let before = session_of(&supervisor.status());
     supervisor.prompt("/clear");
-    supervisor.wait_for_status(|status| session_of(status) != before, SOON);
+    supervisor.wait_for_status(|status| session_of(status) != before);
     supervisor.prompt("And in winter?");
     let handoff = wait_for_handoff(&supervisor, "the prompt", has("And in winter?"));
     let text = handoff["text"].as_str().unwrap();

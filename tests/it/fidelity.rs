@@ -300,7 +300,7 @@ fn a_window_dragged_for_a_second_reaches_the_child_in_a_few_steps() {
             .last()
             .is_some_and(|size| size == "27 92")
     };
-    supervisor.wait_until("the last size", last, SOON);
+    supervisor.wait_until("the last size", last);
     let count = reported().lines().count();
     eprintln!("20 sizes in {took:?}: the child had {count}");
     // Four in the second of the issue; a machine that takes longer for the twenty gives it more, and so does each time that

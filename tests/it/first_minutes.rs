@@ -130,7 +130,7 @@ fn the_readme_s_first_five_minutes_work_as_written() {
             ),
             Then::Runs(number) => {
                 let runs = || iteration(&demo, temporary.path()) == Some(*number);
-                demo.wait_until("the iteration", runs, SOON);
+                demo.wait_until("the iteration", runs);
             }
             Then::Anything => {}
         }

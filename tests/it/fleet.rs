@@ -81,7 +81,7 @@ fn listed(launch: &Launch) -> Value {
 /// Lists until the sessions of `box` are there.
 fn answered(launch: &Launch, there: &Supervisor) -> Value {
     let sessions = || listed(launch)["sessions"].as_array().map_or(0, Vec::len);
-    there.wait_until("the host has answered", || sessions() > 0, SOON);
+    there.wait_until("the host has answered", || sessions() > 0);
     listed(launch)
 }
 
@@ -118,11 +118,11 @@ fn the_sessions_of_other_machines_are_listed_and_attached_to_and_no_host_delays_
     let gone: PathBuf = here.the_home().path("gone");
     fs::write(gone, "").unwrap();
     let table = || all(&here.command(&["ls"]).output().unwrap());
-    there.wait_until("it is old", || table().contains("idle ("), SOON);
+    there.wait_until("it is old", || table().contains("idle ("));
     let says_why = || table().contains("does not answer: ssh: ");
-    there.wait_until("a host that is down", says_why, SOON);
+    there.wait_until("a host that is down", says_why);
     let silent = || listed(&here)["silent_hosts"].to_string();
-    there.wait_until("the reason", || silent().contains("no route to host"), SOON);
+    there.wait_until("the reason", || silent().contains("no route to host"));
     // A list asks each host at most once in five seconds, however often it is called.
     assert!(asked(&here.the_home().path("asked")) < 40);
     let local = all(&here.command(&["ls", "--local"]).output().unwrap());
@@ -140,7 +140,7 @@ fn a_host_may_greet_and_one_without_a_pitstop_that_can_answer_is_told() {
         "pitstop is not installed there",
         "pitstop there: unexpected argument '--local' found",
     ] {
-        there.wait_until(why, || silent().contains(why), SOON);
+        there.wait_until(why, || silent().contains(why));
     }
 }
 

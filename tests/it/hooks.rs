@@ -8,7 +8,7 @@ use crate::kit::{
     events::Events,
     input::input,
     messages_api::Answer,
-    supervisor::{Launch, SOON, Supervisor},
+    supervisor::{Launch, Supervisor},
 };
 
 /// A burst: as many events as a turn of some hundred tool calls reports.
@@ -58,7 +58,7 @@ fn arrived(supervisor: &Supervisor) -> Vec<usize> {
 
 fn wait_for_all(supervisor: &Supervisor) -> Vec<usize> {
     let all = || arrived(supervisor).len() >= BURST;
-    supervisor.wait_until("all events of the burst", all, SOON);
+    supervisor.wait_until("all events of the burst", all);
     arrived(supervisor)
 }
 

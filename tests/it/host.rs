@@ -42,11 +42,9 @@ fn check_clean(supervisor: &Supervisor, code: u32) -> Exit {
         "the line settings are as before"
     );
     assert_eq!(exit.code, code, "{exit:?}\n{}", supervisor.screen());
-    supervisor.wait_until(
-        "no process is left",
-        || processes_of(supervisor.launch.the_home()).is_empty(),
-        SOON,
-    );
+    supervisor.wait_until("no process is left", || {
+        processes_of(supervisor.launch.the_home()).is_empty()
+    });
     exit
 }
 
@@ -129,7 +127,7 @@ fn ended_while_stalled() -> Supervisor {
     let terminal = &supervisor.terminal;
     terminal.wait_for_text("000", SOON);
     terminal.stall(true);
-    supervisor.wait_until("the terminal is full", || terminal.is_full(), SOON);
+    supervisor.wait_until("the terminal is full", || terminal.is_full());
     supervisor.signal(Signal::TERM);
     supervisor
 }
@@ -166,13 +164,13 @@ fn of_an_agents_group_nothing_is_left_and_what_has_left_it_is_named() {
     let supervisor = launch.start();
     let apart = supervisor.launch.project().join("apart");
     let pid = || fs::read_to_string(&apart).ok()?.trim().parse::<i32>().ok();
-    supervisor.wait_until("all are there", || pid().is_some(), SOON);
+    supervisor.wait_until("all are there", || pid().is_some());
     let runs = |command: &str| {
         let all = processes_of(supervisor.launch.the_home());
         all.iter().any(|one| one.command.starts_with(command))
     };
     let both = || runs("sleep 1000") && runs("sleep 1001");
-    supervisor.wait_until("they ignore signals", both, SOON);
+    supervisor.wait_until("they ignore signals", both);
     assert_eq!(supervisor.quit().code, 0);
     let apart = pid().expect("a number");
     assert!(!runs("sleep 1000"), "it was in the agent's group");
@@ -194,7 +192,7 @@ fn of_a_client_that_must_be_killed_no_command_is_left() {
         all.iter()
             .any(|one| one.command.starts_with("sleep 1002") && one.leads_session())
     };
-    supervisor.wait_until("its command runs apart", runs, SOON);
+    supervisor.wait_until("its command runs apart", runs);
     supervisor.signal(Signal::HUP);
     supervisor.wait_for_exit(SOON);
     assert!(!runs(), "{}", supervisor.log());
@@ -551,7 +549,7 @@ fn a_database_that_takes_connections_and_says_nothing_holds_up_no_start() {
     supervisor.wait_for_text("database away", SOON);
     let status = supervisor.wait_for_state("idle", SOON);
     assert!(status["store_error"].is_string(), "{status:#}");
-    let status = supervisor.wait_for_status(|status| status["store_kept"] == true, SOON);
+    let status = supervisor.wait_for_status(|status| status["store_kept"] == true);
     assert_eq!(status["agent"]["state"], "idle");
     let kept = supervisor.launch.the_home().path("state/pitstop/projects");
     let kept = fs::read_dir(kept).expect("a directory").flatten();
@@ -633,7 +631,7 @@ fn a_key_continues_an_agent_that_is_stopped() {
     rustix::process::kill_process(agent, Signal::STOP).expect("stopped");
     let stat = format!("/proc/{}/stat", agent.as_raw_nonzero());
     let stopped = || fs::read_to_string(&stat).unwrap().contains(") T ");
-    supervisor.wait_until("it is continued", || !stopped(), SOON);
+    supervisor.wait_until("it is continued", || !stopped());
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -690,7 +688,7 @@ fn the_agent_has_a_terminal_and_nothing_else_of_ours() {
         let supervisor = launch.start();
         let seen = launch.project().join("seen");
         let read = || fs::read_to_string(&seen).unwrap_or_default();
-        supervisor.wait_until("the agent has looked", || read().ends_with("end\n"), SOON);
+        supervisor.wait_until("the agent has looked", || read().ends_with("end\n"));
         read().replace(&launch.project().display().to_string(), "PROJECT")
     };
     let usual = seen("exec 7</dev/null");
@@ -716,10 +714,10 @@ fn a_suspended_supervisor_gives_the_terminal_back_and_takes_it_again() {
         stat.rsplit_once(')')
             .is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     };
-    supervisor.wait_until("it is stopped", stopped, SOON);
+    supervisor.wait_until("it is stopped", stopped);
     // What it wrote last may still be on its way to the terminal.
     let all_off = || supervisor.terminal.modes_left_on().is_empty();
-    supervisor.wait_until("all modes are off", all_off, SOON);
+    supervisor.wait_until("all modes are off", all_off);
     assert!(supervisor.terminal.has_its_settings_back());
     supervisor.terminal.signal(Signal::CONT);
     supervisor.wait_for_text("F10 quit", SOON);
@@ -815,7 +813,7 @@ fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
     let supervisor = launch.start_idle();
     assert_eq!(supervisor.status()["mode"], "ask");
     fs::write(&file, "[reboot]\nmode = \"manual\"\n[guard]\nwarn = 60\n").expect("written");
-    supervisor.wait_for_status(|status| status["mode"] == "manual", SOON);
+    supervisor.wait_for_status(|status| status["mode"] == "manual");
     supervisor.wait_for_text("warn 108k", SOON);
     fs::write(&file, "[reboot]\nmode = \"whatever\"\n").expect("written");
     supervisor.wait_for_text("the configuration is not taken", SOON);
@@ -974,11 +972,7 @@ fn a_host_terminal_that_reports_an_absurd_size_is_drawn_on_as_far_as_a_screen_go
     for size in [30_000, u16::MAX] {
         let frames = supervisor.terminal.reads().len();
         supervisor.terminal.report_size(size, size);
-        supervisor.wait_until(
-            "it is drawn",
-            || supervisor.terminal.reads().len() > frames,
-            SOON,
-        );
+        supervisor.wait_until("it is drawn", || supervisor.terminal.reads().len() > frames);
         supervisor.wait_for_state("idle", SOON);
     }
     let pid = supervisor.pid().as_raw_nonzero();
@@ -1054,10 +1048,9 @@ fn a_start_in_a_project_with_earlier_work_asks_and_resumes_the_session_that_is_c
     }
     let supervisor = launch.start_idle();
     supervisor.prompt("begin");
-    let status = supervisor.wait_for_status(
-        |status| status["context"]["used"].is_u64() && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    let status = supervisor.wait_for_status(|status| {
+        status["context"]["used"].is_u64() && status["agent"]["state"] == "idle"
+    });
     let session = status["session_id"].as_str().expect("a session").to_owned();
     let (code, said) = supervisor.ctl("stop");
     assert_eq!(code, 0, "{said}");

@@ -20,7 +20,7 @@ fn printing(terminal: &str, text: &str) -> Supervisor {
 #[track_caller]
 fn reaches(supervisor: &Supervisor, wanted: &str) {
     let output = || String::from_utf8_lossy(&supervisor.terminal.output()).into_owned();
-    supervisor.wait_until(wanted, || output().contains(wanted), SOON);
+    supervisor.wait_until(wanted, || output().contains(wanted));
 }
 
 #[track_caller]
@@ -108,7 +108,7 @@ fn the_clipboard_is_written_from_the_alternate_screen_too_and_never_read() {
     // An answer would stand before what is typed.
     supervisor.keys(["x"]);
     let typed = || fs::read(supervisor.launch.project().join("typed")).unwrap_or_default();
-    supervisor.wait_until("a key", || !typed().is_empty(), SOON);
+    supervisor.wait_until("a key", || !typed().is_empty());
     assert_eq!(typed(), b"x");
 }
 

@@ -158,7 +158,7 @@ fn a_link_is_shown_while_the_pointer_stands_on_it_and_the_child_gets_no_move() {
     supervisor.wait_for_request(OFF, 2);
     supervisor.keys(["\x1b[<35;5;5M", "\x1b[<0;7;7M", "END"]);
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
-    supervisor.wait_until("the end", || typed().ends_with("END"), SOON);
+    supervisor.wait_until("the end", || typed().ends_with("END"));
     let (typed, click) = (typed(), "\x1b[<0;7;7M");
     assert!(!typed.contains("\x1b[<35"), "{typed:?}");
     assert!(typed.ends_with(&format!("{click}END")), "{typed:?}");
@@ -184,7 +184,7 @@ fn a_child_that_asks_for_moves_gets_them_byte_by_byte_and_only_in_its_pane() {
     supervisor.wait_for_request(ON, 3);
     supervisor.keys(["\x1b[<39;7;7M", "\x1b[<51;8;8M", "END"]);
     let typed = || String::from_utf8_lossy(&read(&supervisor, "typed")).into_owned();
-    supervisor.wait_until("the end", || typed().ends_with("END"), SOON);
+    supervisor.wait_until("the end", || typed().ends_with("END"));
     assert_eq!(typed(), "\x1b[<35;3;4M\x1b[<51;8;8MEND");
     // No one asks for them when we are gone.
     supervisor.signal(Signal::TERM);

@@ -27,7 +27,7 @@ fn gives(supervisor: &Supervisor, typed: &[&str], expected: &str) {
     supervisor.keys([end]);
     let file = supervisor.launch.project().join("typed");
     let got = || String::from_utf8_lossy(&fs::read(&file).unwrap_or_default()).into_owned();
-    supervisor.wait_until("the end mark", || got().ends_with(end), SOON);
+    supervisor.wait_until("the end mark", || got().ends_with(end));
     assert_eq!(got(), format!("{expected}{end}"), "{typed:?}");
 }
 
@@ -107,7 +107,7 @@ fn keys_differ_again_after_a_suspension() {
         stat.rsplit_once(')')
             .is_some_and(|(_, rest)| rest.trim_start().starts_with('T'))
     };
-    supervisor.wait_until("it is stopped", stopped, SOON);
+    supervisor.wait_until("it is stopped", stopped);
     supervisor.wait_for_request("\x1b[<1u", 1);
     supervisor.terminal.signal(Signal::CONT);
     supervisor.wait_for_request("\x1b[>5u", 2);

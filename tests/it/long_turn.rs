@@ -118,10 +118,8 @@ fn the_figure_the_hooks_and_the_state_follow_a_turn_of_sixty_calls() {
     assert!(lag <= most_lag(), "{lag} steps");
 
     let tokens = played.main().last().expect("a call").tokens;
-    let status = supervisor.wait_for_status(
-        |status| status["context"]["used"].as_u64() >= Some(tokens),
-        SOON,
-    );
+    let status =
+        supervisor.wait_for_status(|status| status["context"]["used"].as_u64() >= Some(tokens));
     assert!(status["context"]["used"].as_u64() <= Some(tokens + OUTPUT));
     assert_eq!(
         (&status["iteration"], &status["reboot"]["phase"]),

@@ -39,7 +39,7 @@ fn the_command_gets_each_call_once_and_its_end() {
         let all = calls(&file).into_iter();
         all.filter(|call| call["kind"] == kind).collect()
     };
-    pitstop.wait_until("a call", || !of("review").is_empty(), SOON);
+    pitstop.wait_until("a call", || !of("review").is_empty());
     let [open] = &of("review")[..] else {
         panic!("once: {:?}", calls(&file));
     };
@@ -52,7 +52,7 @@ fn the_command_gets_each_call_once_and_its_end() {
     let said = pitstop.run(&["status"]);
     assert!(String::from_utf8_lossy(&said.stdout).contains("needs you"));
     pitstop.ctl("defer");
-    pitstop.wait_until("its end", || of("review").len() == 2, SOON);
+    pitstop.wait_until("its end", || of("review").len() == 2);
     let end = &of("review")[1];
     assert_eq!(
         (&end["state"], &end["id"]),
@@ -94,11 +94,9 @@ fn server(answer: Option<&'static str>) -> (String, std::sync::mpsc::Receiver<St
 /// Checks that the session works while its calls do not get through, and that this is said once.
 fn goes_on(pitstop: &Supervisor) {
     pitstop.wait_for_phase("review", SOON);
-    pitstop.wait_until(
-        "the failure",
-        || pitstop.log().contains("a person could not be called"),
-        SOON,
-    );
+    pitstop.wait_until("the failure", || {
+        pitstop.log().contains("a person could not be called")
+    });
     pitstop.keys([key::PREFIX, "l"]);
     pitstop.wait_for_text("[notify] url", SOON);
     pitstop.keys(["\u{1b}"]);

@@ -353,7 +353,7 @@ fn a_paste_that_is_too_long_for_a_sleeping_child_is_cut_off_and_has_no_holes() {
     supervisor.wait_for_text("In the review", SOON);
     fs::write(file(&supervisor, "wake"), "").unwrap();
     let ended = || read(&supervisor, "typed").ends_with(b"\x1b[201~");
-    supervisor.wait_until("the end of the paste", ended, SOON * 3);
+    supervisor.wait_until_within(SOON * 3, "the end of the paste", ended);
     let typed = read(&supervisor, "typed");
     let part = &typed[6..typed.len() - 6];
     assert!(part.len() > 4 << 20, "only {} bytes were taken", part.len());
@@ -439,7 +439,7 @@ fn lively(columns: u16, rows: u16) -> Vec<u8> {
 /// The pane's rectangle: first column and row, columns and rows. Told by the child and by the border.
 fn pane_of(supervisor: &Supervisor, bordered: bool) -> (usize, usize, u16, u16) {
     let reported = || String::from_utf8(read(supervisor, "size")).unwrap();
-    supervisor.wait_until("the child's size", || reported().ends_with('\n'), SOON);
+    supervisor.wait_until("the child's size", || reported().ends_with('\n'));
     let reported = reported();
     let (rows, columns) = reported.trim().split_once(' ').unwrap();
     let edge = usize::from(bordered);
@@ -613,11 +613,9 @@ fn every_question_is_answered_in_one_read_and_the_dangerous_ones_are_not() {
         text.replace(|c: char| c.is_ascii_digit(), "")
     };
     let wanted = form(&together.concat());
-    supervisor.wait_until(
-        "all answers in order",
-        || form(&read(&supervisor, "all")) == wanted,
-        SOON,
-    );
+    supervisor.wait_until("all answers in order", || {
+        form(&read(&supervisor, "all")) == wanted
+    });
 }
 
 #[test]
@@ -722,9 +720,9 @@ fn vim_fills_the_pane_and_follows_its_size() {
             }
             supervisor.screen().contains(size)
         };
-        supervisor.wait_until("vim knows its size", answered, SOON);
+        supervisor.wait_until("vim knows its size", answered);
     }
     supervisor.keys(["oa second line", key::ESC, ":wq\r"]);
     let written = || read(&supervisor, "note.txt") == b"the first line\na second line\n";
-    supervisor.wait_until("the file is written", written, SOON);
+    supervisor.wait_until("the file is written", written);
 }

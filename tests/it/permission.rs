@@ -22,7 +22,7 @@ fn asking(launch: &Launch) -> (Supervisor, PathBuf, Value) {
         .answer([Answer::shell("touch made"), Answer::text("That is all.")]);
     let pitstop = launch.start_idle();
     pitstop.prompt("make it");
-    let status = pitstop.wait_for_status(|status| status["needs"][0]["kind"] == "permission", SOON);
+    let status = pitstop.wait_for_status(|status| status["needs"][0]["kind"] == "permission");
     pitstop.wait_for_text("touch made", SOON);
     (pitstop, made, status["needs"][0].clone())
 }
@@ -45,7 +45,7 @@ pub fn yes_at_the_desk(pitstop: &Supervisor, made: &Path) {
         pitstop.keys(["\r"]);
         poll::within(Duration::from_secs(2), || made.exists())
     };
-    pitstop.wait_until("the file", is_made, SOON);
+    pitstop.wait_until("the file", is_made);
 }
 
 fn decide(pitstop: &Supervisor, need: &Value, answer: &str) -> (Option<i32>, String) {
@@ -76,7 +76,7 @@ fn the_real_client_takes_a_yes_from_afar_while_its_dialog_stands() {
     assert!(String::from_utf8_lossy(&screen.stdout).contains("touch made"));
     let (code, said) = decide(&pitstop, &need, "allow");
     assert_eq!(code, Some(0), "{said}");
-    pitstop.wait_until("the file", || made.exists(), SOON);
+    pitstop.wait_until("the file", || made.exists());
     pitstop.wait_for_text("That is all.", SOON);
     pitstop.wait_for_state("idle", SOON);
     assert_eq!(pitstop.status()["needs"], json!([]));
@@ -100,7 +100,7 @@ fn the_real_client_takes_a_no_from_afar_and_goes_on_with_it() {
 fn an_answer_at_the_desk_comes_first_and_one_from_afar_is_refused_then() {
     let (pitstop, made, need) = asking(&paired());
     yes_at_the_desk(&pitstop, &made);
-    pitstop.wait_for_status(|status| status["needs"][0]["answerable"] != true, SOON);
+    pitstop.wait_for_status(|status| status["needs"][0]["answerable"] != true);
     let (code, said) = decide(&pitstop, &need, "deny");
     assert_eq!(code, Some(1), "{said}");
     pitstop.wait_for_text("That is all.", SOON);
@@ -112,7 +112,7 @@ fn an_answer_at_the_desk_comes_first_and_one_from_afar_is_refused_then() {
             .filter(|one| one.command.contains("hook"))
             .count()
     };
-    pitstop.wait_until("no hook", || left() == 0, SOON);
+    pitstop.wait_until("no hook", || left() == 0);
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
             .iter()
             .any(|path| said(path).contains("And its tests"))
     };
-    supervisor.wait_until("the prompt is on disk", kept, SOON);
+    supervisor.wait_until("the prompt is on disk", kept);
     end(&supervisor);
     supervisor.wait_for_exit(SOON);
     wait_for_end(launch.the_home());
@@ -113,7 +113,7 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
     again.wait_for_text("I read the parser.", SOON);
     // The client reports its start by a hook, which may come behind its first screen.
     let history = || String::from_utf8_lossy(&again.run(&["history", "--all"]).stdout).into_owned();
-    again.wait_until("it is resumed", || history().contains(" resumed "), SOON);
+    again.wait_until("it is resumed", || history().contains(" resumed "));
     let history = history();
     assert!(history.contains(listed), "{listed} in\n{history}");
 }

@@ -76,7 +76,7 @@ fn is_waited_for(first: &Supervisor, second: impl FnOnce() -> Terminal) -> Termi
     first.wait_for_text("READY", SOON);
     let agent = first.agent_pid();
     assert_eq!(first.ctl("stop").0, 0);
-    first.wait_for_status(|status| status["quitting"] == true, SOON);
+    first.wait_for_status(|status| status["quitting"] == true);
     let second = second();
     second.wait_for_text("waiting for the session before to end", SOON);
     assert!(!group_members(agent).is_empty(), "it goes on");
@@ -138,17 +138,13 @@ fn of_five_that_start_at_once_exactly_one_gets_in() {
     for racer in &mut racers {
         racer.check_nothing();
     }
-    racers[0].wait_until(
-        "four are refused",
-        || {
-            racers
-                .iter()
-                .filter(|racer| !racer.terminal.has_ended())
-                .count()
-                <= 1
-        },
-        SOON,
-    );
+    racers[0].wait_until("four are refused", || {
+        racers
+            .iter()
+            .filter(|racer| !racer.terminal.has_ended())
+            .count()
+            <= 1
+    });
     let status = racers[0].wait_for_state("idle", SOON);
     let winner = status["pid"].as_i64().expect("its number");
     for racer in &racers {
@@ -175,10 +171,10 @@ fn a_turn(supervisor: &Supervisor, number: usize) {
         let counts = texts.iter().map(|text| screen.matches(text).count());
         counts.sum::<usize>() == number
     };
-    supervisor.wait_until("the turn's reply", replies, SOON);
+    supervisor.wait_until("the turn's reply", replies);
     let rests =
         |status: &Value| status["agent"]["state"] == "idle" && status["agent"]["hooked"] == true;
-    supervisor.wait_for_status(rests, SOON);
+    supervisor.wait_for_status(rests);
 }
 
 fn a_removed_directory_of_the_socket_is_made_again(launch: &Launch) {
@@ -238,7 +234,7 @@ fn where_the_directory_of_the_socket_cannot_be_made_another_serves() {
     // And when it can be made again, it is.
     fs::remove_file(&run).expect("removed");
     let control = || fs::read_dir(&run).is_ok_and(|files| files.count() >= 2);
-    supervisor.wait_until("the tokens are back", control, SOON);
+    supervisor.wait_until("the tokens are back", control);
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -248,10 +244,8 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
     assert!(is_at_least(287), "this client runs no mods");
     let supervisor = Launch::live().set("reboot.mode=\"manual\"").start();
     let reports = |characters: u64| {
-        supervisor.wait_for_status(
-            |status| status["agent"]["bridge"]["draft_characters"] == characters,
-            SOON,
-        );
+        supervisor
+            .wait_for_status(|status| status["agent"]["bridge"]["draft_characters"] == characters);
     };
     reports(0);
     supervisor.wait_for_state("idle", SOON);
@@ -265,10 +259,10 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
         let status = supervisor.status();
         status["agent"]["bridge"]["draft_characters"].as_u64() != before
     };
-    supervisor.wait_until("a draft is reported", || hears("a"), SOON);
+    supervisor.wait_until("a draft is reported", || hears("a"));
     replace_by_file(&run);
     supervisor.wait_for_log("/tmp/pitstop-", SOON);
-    supervisor.wait_until("a draft is reported again", || hears("b"), SOON);
+    supervisor.wait_until("a draft is reported again", || hears("b"));
     assert_eq!(supervisor.status()["agent"]["bridge"]["state"], "in_force");
 }
 
@@ -277,7 +271,7 @@ fn the_real_client_s_bridge_finds_a_socket_that_was_made_again_and_one_that_has_
 fn the_mods_of_a_session_are_written_again_with_the_run_s_directory() {
     let supervisor = demo().env("PITSTOP_DEMO_BRIDGE", "1").start();
     let in_force = |status: &Value| status["agent"]["bridge"]["state"] == "in_force";
-    supervisor.wait_for_status(in_force, SOON);
+    supervisor.wait_for_status(in_force);
     let files = supervisor.launch.project().join(".pitstop");
     let runs = fs::read_dir(files.join("runs")).expect("runs");
     let run = runs.flatten().next().expect("the run").path();
@@ -292,7 +286,7 @@ fn the_mods_of_a_session_are_written_again_with_the_run_s_directory() {
     assert!(before.iter().all(|text| !text.is_empty()));
     remove(&files);
     let back = || written.map(text) == before;
-    supervisor.wait_until("the mods are back", back, SOON);
+    supervisor.wait_until("the mods are back", back);
 }
 
 #[test]
@@ -309,10 +303,10 @@ fn what_is_removed_of_the_project_s_own_files_is_made_again() {
     fs::create_dir_all(&run).expect("made");
     supervisor.wait_for_log("the run's directory was removed: made again", SOON);
     let back = || fs::read_to_string(files.join("scratchpad.md")).is_ok_and(|text| text == NOTES);
-    supervisor.wait_until("the scratchpad is back", back, SOON);
+    supervisor.wait_until("the scratchpad is back", back);
     let has = |name: &str| run.join(name).exists();
     let all = || has("meta.json") && has("iteration-1/settings.json");
-    supervisor.wait_until("its record and settings are back", all, SOON);
+    supervisor.wait_until("its record and settings are back", all);
     let recording = run.join("iteration-1/pane.cast");
     // An edit of the file is seen again.
     fs::write(files.join("scratchpad.md"), format!("{NOTES}by hand\n")).expect("written");
@@ -378,7 +372,7 @@ fn an_unattended_run_outlives_the_directory_of_its_socket() {
             "--json",
         ]);
     let mut run = launch.start_headless();
-    run.wait_until("a turn is over", |run| run.count("turn_ended") >= 1, SOON);
+    run.wait_until("a turn is over", |run| run.count("turn_ended") >= 1);
     replace_by_file(&launch.the_home().path("state/pitstop/run"));
     let code = run.wait_for_exit(SOON * 3);
     let lines = run.lines().join("\n");
@@ -412,7 +406,7 @@ fn falls_asleep(supervisor: &Supervisor) {
         }
         last.get().1.elapsed() > ASLEEP
     };
-    supervisor.wait_until("nothing wakes it", sleeps, SOON);
+    supervisor.wait_until("nothing wakes it", sleeps);
 }
 
 #[test]
@@ -427,7 +421,7 @@ fn an_idle_supervisor_sleeps_and_wakes_when_a_place_of_its_own_is_removed() {
     // What was made again is watched as well.
     remove(&supervisor.launch.the_home().path("state/pitstop/run"));
     let again = || supervisor.log().matches("was removed: made again").count() == 2;
-    supervisor.wait_until("it is made again", again, SOON);
+    supervisor.wait_until("it is made again", again);
     a_turn(&supervisor, 2);
 }
 

@@ -461,12 +461,9 @@ fn the_plugin_is_silent_where_pitstop_hosts_the_session() {
         } else {
             "absent"
         };
-        supervisor.wait_for_status(|status| status["agent"]["bridge"]["state"] == state, SOON);
+        supervisor.wait_for_status(|status| status["agent"]["bridge"]["state"] == state);
         supervisor.prompt("step one");
-        supervisor.wait_for_status(
-            |status| status["context"]["used"].as_u64() >= Some(155_000),
-            SOON,
-        );
+        supervisor.wait_for_status(|status| status["context"]["used"].as_u64() >= Some(155_000));
         supervisor.wait_for_state("idle", SOON);
         supervisor.prompt("step two");
         launch.api().wait_for_calls(2, SOON);

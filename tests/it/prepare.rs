@@ -53,10 +53,9 @@ fn same_agent(supervisor: &Supervisor, before: &Value, agent: Pid) {
 fn goes_ahead(supervisor: &Supervisor, iteration: u64) {
     approve(supervisor);
     supervisor.wait_for_iteration(iteration, SOON);
-    supervisor.wait_for_status(
-        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+    });
 }
 
 fn the_users_commands_have_their_say(launch: Launch) {
@@ -68,16 +67,12 @@ fn the_users_commands_have_their_say(launch: Launch) {
     let project = launch.project().to_owned();
     let supervisor = launch.start_idle();
     supervisor.prompt("begin the work");
-    supervisor.wait_until(
-        "a turn is over",
-        || {
-            let history = supervisor.history();
-            history["iterations"][0]["tokens"]["output"]
-                .as_u64()
-                .is_some_and(|tokens| tokens > 0)
-        },
-        SOON,
-    );
+    supervisor.wait_until("a turn is over", || {
+        let history = supervisor.history();
+        history["iterations"][0]["tokens"]["output"]
+            .as_u64()
+            .is_some_and(|tokens| tokens > 0)
+    });
     supervisor.wait_for_state("idle", SOON);
     is_refused(&supervisor, "pre_reboot has failed: the tests fail");
     assert!(!project.join("post.json").exists(), "nothing was done");
@@ -88,11 +83,7 @@ fn the_users_commands_have_their_say(launch: Launch) {
         let text = fs::read(project.join(name)).expect("a file");
         serde_json::from_slice(&text).expect("JSON")
     };
-    supervisor.wait_until(
-        "post_reboot has run",
-        || project.join("post.json").exists(),
-        SOON,
-    );
+    supervisor.wait_until("post_reboot has run", || project.join("post.json").exists());
     let (pre, post) = (json("pre.json"), json("post.json"));
     assert_eq!(
         (&pre["hook"], &pre["iteration"], pre.get("result")),

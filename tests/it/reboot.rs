@@ -60,11 +60,9 @@ fn take_a_turn(supervisor: &Supervisor, prompt: &str) {
     };
     let before = output(&before);
     supervisor.prompt(prompt);
-    supervisor.wait_until(
-        "the turn is counted",
-        || output(&supervisor.history()) > before,
-        SOON,
-    );
+    supervisor.wait_until("the turn is counted", || {
+        output(&supervisor.history()) > before
+    });
     supervisor.wait_for_state("idle", SOON);
 }
 
@@ -107,11 +105,9 @@ fn transcripts(supervisor: &Supervisor) -> Vec<PathBuf> {
 
 #[track_caller]
 fn arrived(supervisor: &Supervisor, session: &str) -> String {
-    supervisor.wait_until(
-        "the first prompt of the new session",
-        || first_prompt(supervisor, session).is_some(),
-        SOON,
-    );
+    supervisor.wait_until("the first prompt of the new session", || {
+        first_prompt(supervisor, session).is_some()
+    });
     first_prompt(supervisor, session).unwrap()
 }
 
@@ -161,16 +157,12 @@ fn rules_stand_through_three_reboots(launch: &Launch) {
     };
     let before = output(&supervisor);
     supervisor.keys([long.as_str()]);
-    supervisor.wait_until(
-        "the long prompt is in the box",
-        || {
-            let screen = supervisor.screen();
-            screen.contains("one is live.") || screen.contains("[Pasted text")
-        },
-        SOON,
-    );
+    supervisor.wait_until("the long prompt is in the box", || {
+        let screen = supervisor.screen();
+        screen.contains("one is live.") || screen.contains("[Pasted text")
+    });
     supervisor.keys([key::ENTER]);
-    supervisor.wait_until("its turn is counted", || output(&supervisor) > before, SOON);
+    supervisor.wait_until("its turn is counted", || output(&supervisor) > before);
     supervisor.wait_for_state("idle", SOON);
     for round in 1..=3 {
         let (shown, got) = reboot(&supervisor);
@@ -229,11 +221,9 @@ fn a_reboot_hands_over(launch: &Launch) -> Duration {
     assert!(group_members(old_group).is_empty());
     assert_ne!(supervisor.agent_pid(), old_group);
     supervisor.wait_for_state("idle", SOON);
-    supervisor.wait_until(
-        "the new iteration's tokens",
-        || iteration(&supervisor.history(), 2)["tokens"]["at_end"].is_u64(),
-        SOON,
-    );
+    supervisor.wait_until("the new iteration's tokens", || {
+        iteration(&supervisor.history(), 2)["tokens"]["at_end"].is_u64()
+    });
 
     let history = supervisor.history();
     let (first, second) = (iteration(&history, 1), iteration(&history, 2));
@@ -291,7 +281,7 @@ fn a_fresh_session_of_the_real_client_begins_in_the_mode_of_the_one_before() {
     supervisor.keys(["\u{1b}[Z"]);
     supervisor.wait_for_text("manual mode on", SOON);
     supervisor.keys([key::PREFIX, "u"]);
-    supervisor.wait_for_status(|status| status["iteration"] == 4, SOON);
+    supervisor.wait_for_status(|status| status["iteration"] == 4);
     supervisor.wait_for_text("plan mode on", SOON);
 }
 
@@ -359,7 +349,7 @@ fn what_a_hook_of_the_users_refuses_in_the_real_client_has_not_arrived() {
     supervisor.keys(["use the シマウマ key", key::ENTER]);
     supervisor.wait_for_text("no ticket", SOON);
     let is_said = || supervisor.handoff_text().contains("シマウマ");
-    supervisor.wait_until("it is not said", || !is_said(), SOON);
+    supervisor.wait_until("it is not said", || !is_said());
     // The client has put it back.
     supervisor.keys(["\u{3}"]);
     let before = session_of(&supervisor.status());
@@ -405,15 +395,11 @@ fn an_edit_of_the_notes_arrives(launch: &Launch) {
         "- [ ] typed by hand: naïve 日本 🎯",
         key::ESC,
     ]);
-    supervisor.wait_until(
-        "the line is on disk",
-        || {
-            supervisor
-                .notes()
-                .contains("- [ ] typed by hand: naïve 日本 🎯")
-        },
-        SOON,
-    );
+    supervisor.wait_until("the line is on disk", || {
+        supervisor
+            .notes()
+            .contains("- [ ] typed by hand: naïve 日本 🎯")
+    });
     let (shown, got) = reboot(&supervisor);
     assert_eq!(got, shown);
     assert!(got.contains("typed by hand: naïve 日本 🎯"), "{got}");
@@ -448,11 +434,9 @@ fn the_notes_go_through_the_user_s_own_editor_and_back() {
     let script = "printf 'EDITOR %s\\n' \"$#\"\nprintf -- '- [ ] from the editor\\n' >>\"$1\"";
     let supervisor = started(&edited_by(script));
     supervisor.keys([key::PREFIX, "E"]);
-    supervisor.wait_until(
-        "the editor's line is on disk",
-        || supervisor.notes().ends_with("- [ ] from the editor\n"),
-        SOON,
-    );
+    supervisor.wait_until("the editor's line is on disk", || {
+        supervisor.notes().ends_with("- [ ] from the editor\n")
+    });
     assert!(supervisor.notes().starts_with(NOTES));
     supervisor.wait_for_text("from the editor", SOON);
     let (shown, got) = reboot(&supervisor);
@@ -473,16 +457,12 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     supervisor.wait_for_state("busy", SOON);
     supervisor.keys([key::PREFIX, "E"]);
     supervisor.wait_for_text("EDITING", SOON);
-    supervisor.wait_until(
-        "the turn has ended",
-        || {
-            let said = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
-            transcripts(&supervisor)
-                .iter()
-                .any(|path| said(path).contains("Understood."))
-        },
-        SOON,
-    );
+    supervisor.wait_until("the turn has ended", || {
+        let said = |path: &PathBuf| fs::read_to_string(path).unwrap_or_default();
+        transcripts(&supervisor)
+            .iter()
+            .any(|path| said(path).contains("Understood."))
+    });
     // Hooks and doors do not wait for the editor, nor does what the agent writes.
     supervisor.wait_for_state("idle", SOON);
     let (code, reported) = supervisor.ctl("save");
@@ -494,11 +474,9 @@ fn what_happens_while_the_editor_is_open_is_not_lost() {
     supervisor.keys(["for the editor"]);
     fs::write(supervisor.launch.the_home().path("done"), "").unwrap();
     supervisor.wait_for_text("Understood.", SOON);
-    supervisor.wait_until(
-        "both edits are on disk",
-        || supervisor.notes() == format!("theirs\n\n{notes}- [ ] mine\n"),
-        SOON,
-    );
+    supervisor.wait_until("both edits are on disk", || {
+        supervisor.notes() == format!("theirs\n\n{notes}- [ ] mine\n")
+    });
 }
 
 #[test]
@@ -594,14 +572,10 @@ fn what_the_agent_writes_while_the_human_edits_is_merged() {
     fs::write(supervisor.launch.scratchpad(), theirs).unwrap();
     supervisor.wait_for_text("parsed and stored", SOON);
     supervisor.keys([key::ESC]);
-    supervisor.wait_until(
-        "both edits are on disk",
-        || {
-            let notes = supervisor.notes();
-            notes.contains("- [ ] mine and more") && notes.contains("parsed and stored")
-        },
-        SOON,
-    );
+    supervisor.wait_until("both edits are on disk", || {
+        let notes = supervisor.notes();
+        notes.contains("- [ ] mine and more") && notes.contains("parsed and stored")
+    });
 }
 
 #[test]
@@ -619,11 +593,9 @@ fn of_contradicting_edits_none_is_lost() {
             .join(".pitstop/scratchpad.agent.md");
         supervisor.notes() + &fs::read_to_string(aside).unwrap_or_default()
     };
-    supervisor.wait_until(
-        "both versions are kept",
-        || all().contains("XYZ mine") && all().contains("write the cache"),
-        SOON,
-    );
+    supervisor.wait_until("both versions are kept", || {
+        all().contains("XYZ mine") && all().contains("write the cache")
+    });
 }
 
 /// A message of 50 KB and more with everything that has broken such deliveries.
@@ -769,7 +741,7 @@ fn a_full_window_asks(launch: &Launch) {
                 .any(|bytes| bytes == b"\x1b]9;" || bytes == b"\x1b]77")
         }
     };
-    supervisor.wait_until("a person is called", called, SOON);
+    supervisor.wait_until("a person is called", called);
     supervisor.keys(["and day by day"]);
     supervisor.wait_for_text("and day by day", SOON);
     let status = supervisor.status();
@@ -856,12 +828,10 @@ fn cleared_while_announced(launch: Launch) {
     let (old, agent) = (session_of(&status), supervisor.agent_pid());
     supervisor.wait_for_text("Rebooting in", SOON);
     supervisor.prompt("/clear");
-    let status = supervisor.wait_for_status(
-        |status| status["reboot"]["phase"] == "idle" && session_of(status) != old,
-        SOON,
-    );
+    let status = supervisor
+        .wait_for_status(|status| status["reboot"]["phase"] == "idle" && session_of(status) != old);
     let cleared = (session_of(&status), Instant::now());
-    supervisor.wait_until("its time is over", || cleared.1.elapsed() > delay, SOON);
+    supervisor.wait_until("its time is over", || cleared.1.elapsed() > delay);
     let status = supervisor.status();
     assert_eq!(status["reboot"]["phase"], "idle", "{status:#}");
     assert_eq!(
@@ -882,11 +852,9 @@ fn a_review_that_a_person_opens_stops_an_automatic_reboot() {
     // What is being edited is not sent half-way.
     supervisor.keys(["e", key::CTRL_END, "half a sen"]);
     supervisor.wait_for_text("half a sen", SOON);
-    supervisor.wait_until(
-        "its time is over",
-        || begun.elapsed() > Duration::from_secs(3),
-        SOON,
-    );
+    supervisor.wait_until("its time is over", || {
+        begun.elapsed() > Duration::from_secs(3)
+    });
     let status = supervisor.status();
     assert_eq!(status["reboot"]["phase"], "review");
     assert_eq!(status["iteration"], 1);
@@ -917,14 +885,10 @@ fn typing_holds_the_review_back(launch: Launch) {
     supervisor.prompt("fill the window");
     let status = supervisor.wait_for_phase("armed", SOON);
     assert_eq!(status["reboot"]["reason"], "threshold");
-    supervisor.wait_for_status(
-        |status| {
-            supervisor.keys(["w"]);
-            status["reboot"]["phase"] == "armed"
-                && status["reboot"]["blocked_by"] == json!(["typing"])
-        },
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        supervisor.keys(["w"]);
+        status["reboot"]["phase"] == "armed" && status["reboot"]["blocked_by"] == json!(["typing"])
+    });
     supervisor.keys(["in a draft"]);
     supervisor.wait_for_text("win a draft", SOON);
     supervisor.wait_for_phase("review", SOON);
@@ -932,15 +896,11 @@ fn typing_holds_the_review_back(launch: Launch) {
     supervisor.wait_for_text("win a draft", SOON);
     assert_eq!(supervisor.status()["agent"]["state"], "idle");
     supervisor.keys([key::ENTER]);
-    supervisor.wait_until(
-        "the draft is submitted",
-        || {
-            said_to(&supervisor)
-                .iter()
-                .any(|text| text.ends_with("win a draft"))
-        },
-        SOON,
-    );
+    supervisor.wait_until("the draft is submitted", || {
+        said_to(&supervisor)
+            .iter()
+            .any(|text| text.ends_with("win a draft"))
+    });
 }
 
 /// Everything the user said in any session.
@@ -1020,10 +980,8 @@ fn an_agent_that_went_is_resumed(launch: &Launch, reason: &str, end: impl Fn(&Su
     supervisor.wait_for_state("exited", SOON);
     supervisor.wait_for_text("Enter", SOON);
     supervisor.keys([key::ENTER]);
-    let status = supervisor.wait_for_status(
-        |status| status["iteration"] == 2 && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    let status = supervisor
+        .wait_for_status(|status| status["iteration"] == 2 && status["agent"]["state"] == "idle");
     assert_eq!(session_of(&status), before);
     let history = supervisor.history();
     assert_eq!(iteration(&history, 1)["end_reason"], reason, "{history:#}");
@@ -1074,14 +1032,11 @@ fn a_new_agent_that_dies_is_rolled_back(launch: Launch) {
     fs::write(launch.the_home().path("broken"), "").unwrap();
     supervisor.review();
     supervisor.keys([key::ENTER]);
-    let status = supervisor.wait_for_status(
-        |status| {
-            status["iteration"] == 3
-                && status["reboot"]["phase"] == "idle"
-                && status["agent"]["state"] == "idle"
-        },
-        SOON,
-    );
+    let status = supervisor.wait_for_status(|status| {
+        status["iteration"] == 3
+            && status["reboot"]["phase"] == "idle"
+            && status["agent"]["state"] == "idle"
+    });
     assert_eq!(session_of(&status), before);
     let reported = status["reboot"]["reason"].as_str().unwrap_or_default();
     assert!(
@@ -1089,11 +1044,9 @@ fn a_new_agent_that_dies_is_rolled_back(launch: Launch) {
         "{status:#}"
     );
     // The notice stands for some seconds only, and the old session may take longer to come back.
-    supervisor.wait_until(
-        "it is said",
-        || supervisor.log().contains("reboot rolled back"),
-        SOON,
-    );
+    supervisor.wait_until("it is said", || {
+        supervisor.log().contains("reboot rolled back")
+    });
     take_a_turn(&supervisor, "still there");
     // With the fault mended the next one succeeds.
     fs::remove_file(launch.the_home().path("broken")).unwrap();
@@ -1121,10 +1074,8 @@ fn a_reboot_can_be_undone(launch: &Launch) {
     take_a_turn(&supervisor, "never by night");
     let group = supervisor.agent_pid();
     supervisor.keys([key::PREFIX, "u"]);
-    let status = supervisor.wait_for_status(
-        |status| status["iteration"] == 3 && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    let status = supervisor
+        .wait_for_status(|status| status["iteration"] == 3 && status["agent"]["state"] == "idle");
     assert_eq!(session_of(&status), before);
     // What was said since stays, and is found where it was said.
     let text = supervisor.handoff()["text"].to_string();
@@ -1133,7 +1084,7 @@ fn a_reboot_can_be_undone(launch: &Launch) {
         let check = supervisor.run(&["handoff", "--check", "--json"]);
         serde_json::from_slice::<Value>(&check.stdout).unwrap()["unfounded"].clone()
     };
-    supervisor.wait_until("no line without ground", || unfounded() == json!([]), SOON);
+    supervisor.wait_until("no line without ground", || unfounded() == json!([]));
     assert!(group_members(group).is_empty());
     let history = supervisor.history();
     assert_eq!(iteration(&history, 3)["cause"], "undo", "{history:#}");
@@ -1156,7 +1107,7 @@ fn a_reboot_of_the_real_client_can_be_undone() {
 /// What the session has cost by the client's last figure, once that is above another.
 fn cost_above(supervisor: &Supervisor, before: f64) -> f64 {
     let figure = |status: &Value| status["cost_usd"].as_f64().unwrap_or(0.0);
-    figure(&supervisor.wait_for_status(|status| figure(status) > before + 1e-9, SOON))
+    figure(&supervisor.wait_for_status(|status| figure(status) > before + 1e-9))
 }
 
 #[test]
@@ -1172,10 +1123,8 @@ fn what_a_resumed_session_of_the_real_client_had_cost_is_counted_once() {
     let between = cost_above(&supervisor, 0.0);
     let old = iteration(&supervisor.history(), 1)["cost_usd"].as_f64();
     supervisor.keys([key::PREFIX, "u"]);
-    supervisor.wait_for_status(
-        |status| status["iteration"] == 3 && status["agent"]["state"] == "idle",
-        SOON,
-    );
+    supervisor
+        .wait_for_status(|status| status["iteration"] == 3 && status["agent"]["state"] == "idle");
     take_a_turn(&supervisor, "as if nothing had been");
     let last = cost_above(&supervisor, old.expect("a cost"));
     let history = supervisor.history();
@@ -1200,10 +1149,8 @@ fn a_generic_agent_is_estimated_and_given_the_handoff_by_paste() {
     for _ in 0..20 {
         supervisor.keys(["words that the estimate can count\r"]);
     }
-    let status = supervisor.wait_for_status(
-        |status| status["context"]["used"].as_u64() > Some(100),
-        SOON,
-    );
+    let status =
+        supervisor.wait_for_status(|status| status["context"]["used"].as_u64() > Some(100));
     assert_eq!(status["context"]["source"], "estimate");
     assert_eq!(status["agent"]["kind"], "generic");
     supervisor.review();
@@ -1245,7 +1192,7 @@ fn a_dialog_at_the_start_is_left_to_the_human(launch: Launch) {
     supervisor.review();
     let shown = supervisor.handoff_text();
     supervisor.keys([key::ENTER]);
-    supervisor.wait_for_status(|status| status["iteration"] == 2, SOON);
+    supervisor.wait_for_status(|status| status["iteration"] == 2);
     supervisor.wait_for_log("the handoff is not confirmed", SOON);
     supervisor.terminal.wait_for(
         |screen| screen.contains("trust") && screen.contains("not confirmed"),

@@ -93,10 +93,9 @@ fn reboot_until_death(supervisor: Supervisor, step: &str) -> Launch {
 fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
     let began = Instant::now();
     let supervisor = launch.start();
-    let status = supervisor.wait_for_status(
-        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
-        SOON * 2,
-    );
+    let status = supervisor.wait_for_status_within(SOON * 2, |status| {
+        status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+    });
     println!("recovered as {outcome:?} in {:?}", began.elapsed());
     let session = session_of(&status);
     let home = launch.the_home();
@@ -121,7 +120,7 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
             assert_ne!(session, old, "a new session");
             // The real client writes its transcript a while after its hooks.
             let arrived = || handoffs(home).get(&session) == Some(&1);
-            supervisor.wait_until("the new session has the handoff", arrived, SOON);
+            supervisor.wait_until("the new session has the handoff", arrived);
             let reported = handoffs(home);
             assert_eq!(
                 reported.values().sum::<usize>(),
@@ -143,7 +142,7 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
             assert_ne!(session, old, "a new run");
             // On a busy machine its time on the screen may be over; the log keeps it.
             let said = || supervisor.log().contains("ended without notice");
-            supervisor.wait_until("the run before is named", said, SOON);
+            supervisor.wait_until("the run before is named", said);
             assert!(handoffs(home).values().sum::<usize>() <= 1);
         }
     }
@@ -155,11 +154,7 @@ fn check_recovered(launch: &Launch, old: &str, outcome: Outcome) {
 fn check_in_order(supervisor: &Supervisor, launch: &Launch, session: &str) {
     let alive = agents(launch.the_home());
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
-    supervisor.wait_until(
-        "the journal is closed",
-        || open_reboot(launch).is_none(),
-        SOON,
-    );
+    supervisor.wait_until("the journal is closed", || open_reboot(launch).is_none());
     check_history(supervisor, session);
 }
 
@@ -199,7 +194,7 @@ fn check_files(supervisor: &Supervisor) {
         Some(gone.map(str::to_owned).collect())
     };
     let none = || missing().is_some_and(|missing| missing.is_empty());
-    supervisor.wait_until("the handoffs of the record", none, SOON);
+    supervisor.wait_until("the handoffs of the record", none);
 }
 
 /// Kills the supervisor at a border of its journal and starts it again.
@@ -341,7 +336,7 @@ fn an_unsent_prompt_comes_back_after_a_quit_a_hang_up_and_a_kill() {
         supervisor.keys(["my own words"]);
         supervisor.wait_for_text(words, SOON);
         let is_kept = || fs::read_to_string(&kept).is_ok_and(|text| text.contains("my own words"));
-        supervisor.wait_until("it is on disk", is_kept, SOON);
+        supervisor.wait_until("it is on disk", is_kept);
         end(&supervisor);
         supervisor.wait_for_exit(SOON);
         wait_for_end(launch.the_home());
@@ -365,10 +360,8 @@ fn a_trim_that_was_finished_at_the_next_start_can_be_undone() {
     let supervisor = launch.start_idle();
     assert_ne!(session_of(&supervisor.status()), old);
     assert_eq!(supervisor.ctl("undo").0, 0);
-    supervisor.wait_for_status(
-        |status| session_of(status) == old && status["reboot"]["phase"] == "idle",
-        SOON,
-    );
+    supervisor
+        .wait_for_status(|status| session_of(status) == old && status["reboot"]["phase"] == "idle");
     assert_eq!(removed(launch.the_home(), &old), 0);
 }
 
@@ -465,7 +458,7 @@ fn no_turn(launch: &(dyn Fn() -> Launch + Sync), borders: &[&str]) {
         supervisor.wait_for_phase("idle", SOON);
         let expected = usize::from(matches!(step, "ending" | "done"));
         let reported = || handoffs(launch.the_home()).values().sum::<usize>();
-        supervisor.wait_until(border, || reported() == expected, SOON);
+        supervisor.wait_until(border, || reported() == expected);
         assert_eq!(agents(launch.the_home()).len(), 1, "{border}");
     });
 }
@@ -508,13 +501,11 @@ fn ten_kills_at_any_moment_leave_no_agent_and_the_next_start_says_so() {
     for round in 0..10 {
         let supervisor = launch.start();
         if round > 0 {
-            supervisor.wait_until(
-                "the notice of each death",
-                || supervisor.log().matches("ended without notice").count() == round,
-                SOON,
-            );
+            supervisor.wait_until("the notice of each death", || {
+                supervisor.log().matches("ended without notice").count() == round
+            });
         }
-        supervisor.wait_for_status(|status| status["agent"]["state"] != "starting", SOON);
+        supervisor.wait_for_status(|status| status["agent"]["state"] != "starting");
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let pause = Duration::from_millis(u64::from(seed >> 22));
         // A moment is wanted here and no condition.
@@ -577,10 +568,8 @@ fn a_whole_reboot() -> Duration {
     let supervisor = demo().start();
     let old = reboots(&supervisor);
     let began = Instant::now();
-    supervisor.wait_for_status(
-        |status| status["reboot"]["phase"] == "idle" && session_of(status) != old,
-        SOON,
-    );
+    supervisor
+        .wait_for_status(|status| status["reboot"]["phase"] == "idle" && session_of(status) != old);
     began.elapsed()
 }
 
@@ -597,10 +586,9 @@ fn reboots(supervisor: &Supervisor) -> String {
 #[track_caller]
 fn check_once_or_not_at_all(launch: &Launch, old: &str) -> bool {
     let supervisor = launch.start();
-    let status = supervisor.wait_for_status(
-        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
-        SOON * 2,
-    );
+    let status = supervisor.wait_for_status_within(SOON * 2, |status| {
+        status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+    });
     let home = launch.the_home();
     let session = session_of(&status);
     let log = supervisor.log();
@@ -678,7 +666,7 @@ fn an_agent_that_ignores_every_signal_is_swept_at_the_next_start() {
     );
     let supervisor = launch.start_showing("deaf");
     let swept = || group_members(agent).is_empty();
-    supervisor.wait_until("the deaf agent is swept", swept, SOON);
+    supervisor.wait_until("the deaf agent is swept", swept);
     assert_ne!(supervisor.agent_pid(), agent);
     supervisor.wait_for_log("was still alive and was ended", SOON);
 }

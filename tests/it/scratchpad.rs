@@ -101,12 +101,12 @@ fn the_real_clients_own_write_leaves_a_persons_line() {
         let notes = supervisor.notes();
         notes.contains("- [ ] by the tool\n") && notes.contains(MINE)
     };
-    supervisor.wait_until("both are in the file", both, SOON);
+    supervisor.wait_until("both are in the file", both);
     supervisor.wait_for_state("idle", SOON);
     // The agent's own line is the agent's to remove.
     supervisor.prompt("go on");
     let gone = || !supervisor.notes().contains("by the tool");
-    supervisor.wait_until("the agent's line is gone", gone, SOON);
+    supervisor.wait_until("the agent's line is gone", gone);
     assert!(supervisor.notes().contains(MINE), "{}", supervisor.notes());
 }
 
@@ -140,7 +140,7 @@ fn a_note_is_saved_as_soon_as_the_disk_takes_it() {
     let launch = &supervisor.launch;
     fs::remove_dir(launch.scratchpad()).expect("a directory");
     let saved = || supervisor.notes().contains("mine \n- [ ] next");
-    supervisor.wait_until("the note is in the file", saved, SOON);
+    supervisor.wait_until("the note is in the file", saved);
     supervisor
         .terminal
         .wait_for(|screen| !screen.contains("not saved"), SOON);
@@ -177,5 +177,5 @@ fn a_scratchpad_that_was_removed_is_written_again() {
     let supervisor = launch.start_idle();
     fs::remove_file(launch.scratchpad()).expect("it is there");
     let back = || fs::read_to_string(launch.scratchpad()).is_ok_and(|text| text == "- [ ] next\n");
-    supervisor.wait_until("the file is back", back, SOON);
+    supervisor.wait_until("the file is back", back);
 }

@@ -464,11 +464,9 @@ fn secrets_are_in_nothing_that_is_stored_or_printed() {
     page(&supervisor, address, &mut printed);
     ask(&supervisor, &mut plants, &mut printed);
     supervisor.keys(["go", key::ENTER]);
-    supervisor.wait_until(
-        "its failure",
-        || supervisor.status().to_string().contains(&sign("error")),
-        SOON,
-    );
+    supervisor.wait_until("its failure", || {
+        supervisor.status().to_string().contains(&sign("error"))
+    });
     printed.extend(supervisor.run(&["status", "--json"]).stdout);
     let handoff = supervisor.handoff_text();
     assert!(handoff.contains("secrets are masked: "), "{handoff}");

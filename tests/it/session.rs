@@ -85,7 +85,7 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
         let reason = status["agent"]["reason"].as_str().unwrap_or_default();
         reason.contains("prompt box") || reason.contains("by the bridge")
     };
-    supervisor.wait_for_status(open, SOON);
+    supervisor.wait_for_status(open);
     let blocked = |status: &Value| {
         let reason = status["agent"]["reason"].as_str().unwrap_or_default();
         let reboot = &status["reboot"];
@@ -93,7 +93,7 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
         let waits = reboot["phase"] == "armed" || reboot["way"] == "on-the-fly";
         reason.contains("check") && waits && reboot["blocked_by"] == json!(["dialog"])
     };
-    let status = supervisor.wait_for_status(blocked, SOON);
+    let status = supervisor.wait_for_status(blocked);
     let said = String::from_utf8(supervisor.run(&["status"]).stdout).unwrap();
     assert!(said.contains("asks you: Auto mode can't check"), "{said}");
     assert_eq!(
@@ -108,7 +108,7 @@ fn past_the_compact_line_no_reboot_goes_ahead_under_auto_modes_dialog() {
         let state = status["agent"]["state"].as_str().unwrap_or_default();
         state == "dialog" || state == "unknown"
     };
-    let status = supervisor.wait_for_status(open, SOON);
+    let status = supervisor.wait_for_status(open);
     assert_eq!(
         (status["iteration"].as_u64(), is_touched(&launch)),
         (Some(1), false)
@@ -135,7 +135,7 @@ fn a_list_that_the_human_has_opened_is_no_safe_moment() {
             let reason = status["agent"]["reason"].as_str().unwrap_or_default();
             reason.contains("by the bridge")
         };
-        supervisor.wait_for_status(known, SOON);
+        supervisor.wait_for_status(known);
     }
     let (code, said) = supervisor.ctl("reboot");
     assert_eq!(code, 0, "{said}");
@@ -148,7 +148,7 @@ fn a_list_that_the_human_has_opened_is_no_safe_moment() {
         "unknown"
     };
     let blocked = |status: &Value| status["reboot"]["blocked_by"] == json!([why]);
-    supervisor.wait_for_status(blocked, SOON);
+    supervisor.wait_for_status(blocked);
     supervisor.keys([key::ESC]);
     supervisor.wait_for_iteration(2, SOON);
 }
@@ -291,7 +291,7 @@ fn an_unsent_prompt_goes_over_into_the_next_session() {
     assert_eq!(launch.api().main_calls().len(), calls + 1);
     supervisor.keys([key::ENTER]);
     let submitted = || launch.api().main_calls().len() == calls + 2;
-    supervisor.wait_until("the draft is submitted", submitted, SOON);
+    supervisor.wait_until("the draft is submitted", submitted);
     let texts = user_texts(&launch.api().main_calls()[calls + 1]);
     let wanted = format!("fix the parser\n{rest}\nthen run the tests");
     assert!(texts.contains(&wanted), "{texts:?}");
@@ -342,16 +342,16 @@ fn what_was_decided_behind_a_rewind_is_in_no_handoff() {
         supervisor.turn(prompt, answer);
     }
     let has = |needle: &str| supervisor.handoff_text().contains(needle);
-    supervisor.wait_until("it is decided", || has("use redis") && has("storks"), SOON);
+    supervisor.wait_until("it is decided", || has("use redis") && has("storks"));
     supervisor.rewind(1, "Then so.");
     // It is unsent again, and nothing else of the turn is left.
-    supervisor.wait_until("it is taken back at once", || !has("use redis"), SOON);
+    supervisor.wait_until("it is taken back at once", || !has("use redis"));
     assert!(has("use sqlite") && !has("start a server"));
     supervisor.keys([key::CTRL_U]);
     supervisor.turn("Always count the egrets", "As you say.");
     // The client may write its transcript behind the turn.
-    supervisor.wait_until("it is taken back", || !has("redis"), SOON);
-    supervisor.wait_until("it is decided anew", || has("no cache"), SOON);
+    supervisor.wait_until("it is taken back", || !has("redis"));
+    supervisor.wait_until("it is decided anew", || has("no cache"));
     let text = supervisor.handoff_text();
     for kept in ["use sqlite", "herons", "egrets"] {
         assert!(text.contains(kept), "{kept}: {text}");
@@ -389,12 +389,12 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
                 .into_iter()
                 .any(has)
     };
-    supervisor.wait_until("it is taken back", || is_read(&supervisor), SOON);
+    supervisor.wait_until("it is taken back", || is_read(&supervisor));
     let session = session_of(&supervisor.status());
     let launch = supervisor.kill().agent_args(["--resume", &session]);
     let supervisor = launch.start_showing("As you say.");
     supervisor.wait_for_state("idle", SOON);
-    supervisor.wait_until("it is read so", || is_read(&supervisor), SOON);
+    supervisor.wait_until("it is read so", || is_read(&supervisor));
 }
 
 /// A client that meets its home for the first time: it asks about the project, and then about the key.
@@ -425,7 +425,7 @@ fn the_dialogs_before_the_first_prompt_box_are_questions_one_after_another() {
         }
     };
     for about in ["workspace", "API key"] {
-        supervisor.wait_for_status(asks(about), SOON);
+        supervisor.wait_for_status(asks(about));
         for command in ["status", "ls"] {
             let said = String::from_utf8(supervisor.run(&[command]).stdout).unwrap();
             assert!(said.contains("asks you"), "{command}: {said}");

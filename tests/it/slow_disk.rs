@@ -43,7 +43,7 @@ fn wait_for_sync(supervisor: &Supervisor) {
         let mut names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         names.any(|name| name.starts_with(".scratchpad.md.aside-"))
     };
-    supervisor.wait_until("the scratchpad is being written", is_written, SOON);
+    supervisor.wait_until("the scratchpad is being written", is_written);
 }
 
 /// The time from a key to its echo, in the middle of many.
@@ -84,7 +84,7 @@ fn a_sync_that_does_not_return_holds_up_no_key() {
     supervisor.terminal.wait_for(shown, SOON);
     disk.release();
     let written = || supervisor.notes() == "and more mine \n- [ ] next\n";
-    supervisor.wait_until("both notes are in the file", written, SOON);
+    supervisor.wait_until("both notes are in the file", written);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn leaving_waits_for_what_is_still_to_be_written() {
     wait_for_sync(&supervisor);
     supervisor.keys([key::F10]);
     let gone = || rustix::process::test_kill_process(agent).is_err();
-    supervisor.wait_until("the agent is gone", gone, SOON);
+    supervisor.wait_until("the agent is gone", gone);
     assert_eq!(supervisor.notes(), "- [ ] next\n");
     disk.release();
     assert_eq!(supervisor.wait_for_exit(SOON).code, 0);

@@ -209,10 +209,9 @@ fn say(supervisor: &Supervisor, text: &str) -> bool {
 /// Waits until something may be said.
 #[track_caller]
 fn safe(supervisor: &Supervisor) {
-    supervisor.wait_for_status(
-        |status| status["agent"]["state"] == "idle" && status["reboot"]["phase"] == "idle",
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        status["agent"]["state"] == "idle" && status["reboot"]["phase"] == "idle"
+    });
 }
 
 /// Keeps the client from its input while something is sent to it; returns whether it was sent.
@@ -240,7 +239,7 @@ fn check(supervisor: &Supervisor, sent: &[String], kind: &str) {
     let launch = &supervisor.launch;
     let arrived =
         || launch.api().main_calls().len() >= sent.len() && prompts(launch).len() >= sent.len();
-    supervisor.wait_until(kind, arrived, SOON);
+    supervisor.wait_until(kind, arrived);
     let (prompts, calls) = (prompts(launch), launch.api().main_calls().len());
     let expected = sent.last().expect("one");
     assert_eq!((prompts.len(), calls), (sent.len(), sent.len()), "{kind}");
@@ -327,7 +326,7 @@ fn every_kind_is_submitted_once(busy: Busy) {
     sent.push(shown);
     sent.push("and now go on".to_owned());
     let arrived = || prompts(&launch).len() >= sent.len();
-    supervisor.wait_until("the handoff and the prompt behind it", arrived, SOON * 2);
+    supervisor.wait_until_within(SOON * 2, "the handoff and the prompt behind it", arrived);
     drop(hogs);
     let bytes = sent[sent.len() - 2].len();
     eprintln!(

@@ -52,12 +52,9 @@ fn live_that_is_asked(answer: Answer) -> Launch {
 fn crossed(launch: &Launch) -> Supervisor {
     let supervisor = launch.start_idle();
     supervisor.prompt("count the herons");
-    supervisor.wait_for_status(
-        |status| {
-            status["context"]["used"].as_u64() >= Some(WARN) && status["agent"]["state"] == "idle"
-        },
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        status["context"]["used"].as_u64() >= Some(WARN) && status["agent"]["state"] == "idle"
+    });
     supervisor
 }
 
@@ -73,7 +70,7 @@ fn made(supervisor: &Supervisor, source: &str, reason: &str) -> Value {
         let reported = made["reason"].as_str().unwrap_or_default();
         made["source"] == source && reported.contains(reason)
     };
-    supervisor.wait_until(&format!("a summary: {source}, {reason}"), holds, SOON);
+    supervisor.wait_until(&format!("a summary: {source}, {reason}"), holds);
     iteration(supervisor, 1)["summary_made"].clone()
 }
 
@@ -97,7 +94,7 @@ fn kept(supervisor: &Supervisor, status: &Value, iteration: usize, name: &str) -
     let path = format!(".pitstop/runs/{run}/iteration-{iteration}/{name}");
     let path = supervisor.launch.project().join(path);
     // It is written in the background, a moment after the record that names it.
-    supervisor.wait_until(name, || path.exists(), SOON);
+    supervisor.wait_until(name, || path.exists());
     fs::read_to_string(path).unwrap()
 }
 
@@ -110,19 +107,19 @@ fn reaches_the_api(supervisor: &Supervisor, message: &str) {
             .iter()
             .any(|call| user_texts(call).first().is_some_and(|text| text == message))
     };
-    supervisor.wait_until("the new session gets the message", arrived, SOON);
+    supervisor.wait_until("the new session gets the message", arrived);
 }
 
 #[track_caller]
 fn wait_until_it_is_asked(supervisor: &Supervisor) {
     let is_asked = || !side_processes(supervisor).is_empty();
-    supervisor.wait_until("it is asked", is_asked, SOON);
+    supervisor.wait_until("it is asked", is_asked);
 }
 
 #[track_caller]
 fn wait_until_it_is_gone(supervisor: &Supervisor) {
     let is_gone = || side_processes(supervisor).is_empty();
-    supervisor.wait_until("it is gone", is_gone, SOON);
+    supervisor.wait_until("it is gone", is_gone);
 }
 
 fn side_processes(supervisor: &Supervisor) -> Vec<Process> {
@@ -313,7 +310,7 @@ fn a_crash_of_the_supervisor_ends_it_too() {
     let launch = supervisor.kill();
     // The next one finds what may be left, and ends it.
     let next = launch.start_idle();
-    next.wait_until("it is gone", || side_processes(&next).is_empty(), SOON);
+    next.wait_until("it is gone", || side_processes(&next).is_empty());
 }
 
 #[test]
@@ -395,9 +392,7 @@ fn a_real_client_that_says_nothing_is_ended_in_time() {
     let launch = live_that_is_asked(Answer::Stall).set("summary.timeout=\"4s\"");
     let supervisor = crossed(&launch);
     made(&supervisor, "fallback", "no answer within 4 s");
-    supervisor.wait_until(
-        "it is gone",
-        || side_processes(&supervisor).is_empty(),
-        Duration::from_secs(5),
-    );
+    supervisor.wait_until_within(Duration::from_secs(5), "it is gone", || {
+        side_processes(&supervisor).is_empty()
+    });
 }

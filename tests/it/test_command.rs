@@ -67,15 +67,11 @@ fn an_outcome_is_reported_with_its_counts_and_the_exit_code_is_kept() {
     let reported = events.wait_for("tests", |_| true, SOON);
     assert_eq!(reported["failing_tests"], serde_json::json!(["b"]));
     assert_eq!(tags(&mut events), ["tests-failed", "tests-2", "failed-1"]);
-    supervisor.wait_until(
-        "the failing test in the handoff",
-        || {
-            supervisor
-                .handoff_text()
-                .contains("## Failing tests\n\n- b (passed before)\n")
-        },
-        SOON,
-    );
+    supervisor.wait_until("the failing test in the handoff", || {
+        supervisor
+            .handoff_text()
+            .contains("## Failing tests\n\n- b (passed before)\n")
+    });
     // Nothing to count: the exit code alone.
     assert_eq!(test(&supervisor.launch, "exit 3").status.code(), Some(3));
     assert_eq!(tags(&mut events), ["tests-failed"]);

@@ -51,7 +51,7 @@ fn last_message(call: &Value) -> String {
 
 #[track_caller]
 fn wait_for_tools(supervisor: &Supervisor, by: &str) {
-    supervisor.wait_for_status(|status| status["agent"]["tools"] == by, SOON);
+    supervisor.wait_for_status(|status| status["agent"]["tools"] == by);
 }
 
 /// How the client under test is to have its tools.
@@ -317,7 +317,7 @@ fn the_server_lists_the_tools_and_what_they_keep_is_in_the_scratchpad() {
     assert_eq!(server.call("note", &fact), ("kept".to_owned(), false));
     assert_eq!(server.call("note", &fact).0, "known already");
     let kept = || supervisor.notes().matches("port is 7000").count() == 1;
-    supervisor.wait_until("the note is in the file", kept, SOON);
+    supervisor.wait_until("the note is in the file", kept);
     let (error, is_error) = server.call("note", &json!({}));
     assert!(is_error && error.contains("text"), "{error}");
     let unknown = server.ask("tools/call", &json!({"name": "../control/approve"}));

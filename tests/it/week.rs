@@ -142,7 +142,7 @@ impl Week {
     #[track_caller]
     fn wait_for_calls(&self, pitstop: &Supervisor, count: usize) {
         let all = || self.launch.api().main_calls().len() >= count;
-        pitstop.wait_until("the turn's calls", all, SOON);
+        pitstop.wait_until("the turn's calls", all);
         pitstop.wait_for_state("idle", SOON);
     }
 
@@ -153,7 +153,7 @@ impl Week {
         self.will(&[Shell("touch $HOME/begun; sleep 600")]);
         pitstop.prompt(prompt);
         let begun = self.launch.the_home().path("begun");
-        pitstop.wait_until("the command", || begun.exists(), SOON);
+        pitstop.wait_until("the command", || begun.exists());
         fs::remove_file(begun).unwrap();
     }
 

@@ -36,7 +36,7 @@ fn a_turn_that_a_stop_hook_of_the_users_sends_on_is_not_killed() {
         let client = supervisor.agent_pid().as_raw_pid();
         supervisor.prompt("go");
         let calls = || fs::read_to_string(launch.project().join("calls")).unwrap_or_default();
-        supervisor.wait_until("three calls", || calls().lines().count() == 3, SOON);
+        supervisor.wait_until("three calls", || calls().lines().count() == 3);
         // With the bridge it was rebooted on the fly before, in the same client and turn.
         supervisor.wait_for_iteration(2, SOON);
         assert_eq!(calls(), format!("1 {client}\n2 {client}\n3 {client}\n"));
@@ -112,7 +112,7 @@ fn the_work_tree_is_kept(project: &str, args: &[&str], tree: &str, enter: Option
         .answer([Answer::shell(write), Answer::text("Written.")]);
     let supervisor = launch.start_idle();
     supervisor.prompt("go");
-    supervisor.wait_until("the call", || home.path("first").exists(), SOON);
+    supervisor.wait_until("the call", || home.path("first").exists());
     supervisor.wait_for_state("idle", SOON);
     let trim = launch.command(&["trim", "--dry-run"]).output().unwrap();
     assert!(trim.status.success(), "{trim:?}");
@@ -122,7 +122,7 @@ fn the_work_tree_is_kept(project: &str, args: &[&str], tree: &str, enter: Option
     supervisor.keys([key::ENTER]);
     // The shell makes the file before it writes into it.
     let written = || fs::read_to_string(home.path("second")).is_ok_and(|text| !text.is_empty());
-    supervisor.wait_until("the next session's call", written, SOON);
+    supervisor.wait_until("the next session's call", written);
     let handoff = user_texts(launch.api().main_calls().last().unwrap()).concat();
     for (word, is_there) in [
         (&*format!("worktree-{tree}"), true),

@@ -45,7 +45,7 @@ fn throws_but(event: &str) -> String {
 fn is_absent(supervisor: &Supervisor, why: &str) {
     // Until a client that says nothing is given up.
     let absent = |status: &Value| bridge(status)["state"] == "absent";
-    let status = supervisor.wait_for_status(absent, SOON);
+    let status = supervisor.wait_for_status(absent);
     assert_eq!(bridge(&status)["why"], why);
     let reason = bridge(&status)["reason"].as_str().expect("a reason");
     let doctor = supervisor.run(&["doctor"]);
@@ -69,7 +69,7 @@ fn works_as_before(supervisor: &Supervisor) {
         let used = status["context"]["used"].as_u64();
         used.is_some_and(|used| used.abs_diff(42_000) < 100)
     };
-    supervisor.wait_for_status(used, SOON);
+    supervisor.wait_for_status(used);
     let before = session_of(&supervisor.wait_for_state("idle", SOON));
     let (shown, got) = reboot(supervisor);
     assert!(shown.contains(MARKER) && got.contains(MARKER), "{got}");
@@ -137,11 +137,7 @@ fn where_the_mod_that_answers_fails_no_conversation_is_replaced() {
         let status = supervisor.wait_for_phase("idle", SOON);
         assert_eq!(status["iteration"], 1, "{status:#}");
         supervisor.wait_for_text("nothing was changed", SOON);
-        supervisor.wait_until(
-            why,
-            || supervisor.screen().replace('\n', "").contains(why),
-            SOON,
-        );
+        supervisor.wait_until(why, || supervisor.screen().replace('\n', "").contains(why));
         assert_eq!(supervisor.launch.api().main_calls().len(), 1, "no summary");
         works_as_before(&supervisor);
     });

@@ -38,7 +38,7 @@ fn full(launch: &Launch) -> Supervisor {
     supervisor.prompt("the old talk");
     launch.api().wait_for_calls(1, SOON);
     let used = |status: &Value| status["context"]["used"] == 95_000;
-    supervisor.wait_for_status(used, SOON);
+    supervisor.wait_for_status(used);
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt("the pending words");
     supervisor
@@ -63,7 +63,7 @@ fn what_was_reviewed_takes_the_place_of_the_real_client_s_summary() {
     let launch = live("ask");
     let supervisor = full(&launch);
     let holds = || supervisor.screen().contains("Claude compacts in");
-    supervisor.wait_until("the banner", holds, SOON);
+    supervisor.wait_until("the banner", holds);
     assert_eq!(launch.api().main_calls().len(), 1, "the client waits");
     supervisor.keys([key::F5]);
     supervisor.wait_for_text("Esc lets Claude compact", SOON);
@@ -78,7 +78,7 @@ fn what_was_reviewed_takes_the_place_of_the_real_client_s_summary() {
     // The old talk is had back, without the handoff.
     assert_eq!(supervisor.ctl("undo").0, 0);
     let undone = |now: &Value| now["iteration"] == 3 && now["session_id"] != status["session_id"];
-    supervisor.wait_for_status(undone, SOON);
+    supervisor.wait_for_status(undone);
     supervisor.wait_for_text("the old answer", SOON);
 }
 
@@ -157,9 +157,9 @@ fn a_compaction_that_is_stopped_in_the_real_client_changes_nothing() {
     let launch = live("ask");
     let supervisor = full(&launch);
     let holds = || supervisor.screen().contains("Claude compacts in");
-    supervisor.wait_until("the banner", holds, SOON);
+    supervisor.wait_until("the banner", holds);
     supervisor.keys([key::ESC]);
-    supervisor.wait_until("its end", || !holds(), SOON);
+    supervisor.wait_until("its end", || !holds());
     supervisor.wait_for_state("idle", SOON);
     assert_eq!(supervisor.status()["iteration"], 1);
     assert_eq!(launch.api().main_calls().len(), 1);

@@ -174,7 +174,7 @@ fn is_shut_out_of_a_reboot_in_place(supervisor: &Supervisor) {
     assert!(tries > 60, "{tries}");
     let home = supervisor.launch.the_home();
     let reported = || handoffs(home).get(&session) == Some(&1);
-    supervisor.wait_until("the handoff arrives once", reported, SOON);
+    supervisor.wait_until("the handoff arrives once", reported);
     let bridge = &supervisor.status()["agent"]["bridge"];
     assert_eq!(
         (&bridge["state"], &bridge["draft_characters"]),

@@ -21,7 +21,7 @@ fn leaves(supervisor: &Supervisor) {
     assert!(supervisor.terminal.has_its_settings_back());
     let home = supervisor.launch.the_home();
     let over = || processes_of(home).is_empty();
-    supervisor.wait_until("no process is left", over, SOON);
+    supervisor.wait_until("no process is left", over);
 }
 
 fn shell(commands: &str) -> Launch {

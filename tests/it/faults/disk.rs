@@ -179,7 +179,7 @@ fn goes_on_or_says_so(trial: &Trial) {
     let known = || word(&trial.supervisor.screen()) || trial.supervisor.notes().contains("more ");
     trial
         .supervisor
-        .wait_until("the note is saved, or marked", known, SOON);
+        .wait_until("the note is saved, or marked", known);
     trial.supervisor.keys([key::ESC]);
     trial.reboots_or_is_refused();
     trial.answers();
@@ -209,7 +209,7 @@ fn limited(limit: &str) {
         let home = supervisor.launch.the_home();
         crate::kit::supervisor::processes_of(home).is_empty()
     };
-    supervisor.wait_until("it works, or has ended", || works() || over(), SOON);
+    supervisor.wait_until("it works, or has ended", || works() || over());
     if works() {
         supervisor.wait_for_state("idle", SOON);
         supervisor.keys([key::F10]);

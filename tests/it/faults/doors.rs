@@ -168,7 +168,7 @@ fn its_secrets_deleted() {
         remove(path);
     }
     let back = || files.iter().all(|path| path.exists());
-    trial.supervisor.wait_until("they are back", back, SOON);
+    trial.supervisor.wait_until("they are back", back);
     trial.goes_on();
 }
 

@@ -32,9 +32,7 @@ fn keeps(harm: impl Fn(&Path)) {
     harm(&trial.supervisor.launch.scratchpad());
     trial.turn("go on");
     let known = || trial.supervisor.handoff_text().contains(MINE);
-    trial
-        .supervisor
-        .wait_until("the notes are known", known, SOON);
+    trial.supervisor.wait_until("the notes are known", known);
     trial.answers();
     trial.leaves();
 }

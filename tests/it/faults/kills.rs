@@ -30,10 +30,9 @@ fn kill(supervisor: Supervisor) -> Launch {
 /// It rests, with one agent and no session that got a handoff twice.
 #[track_caller]
 fn check_rest(supervisor: &Supervisor) {
-    supervisor.wait_for_status(
-        |status| status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle",
-        SOON * 2,
-    );
+    supervisor.wait_for_status_within(SOON * 2, |status| {
+        status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+    });
     let home = supervisor.launch.the_home();
     let alive = agents(home);
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
@@ -80,19 +79,17 @@ const DRAFT: &str = "half a thought";
 fn before_a_reboot_in_place(launch: &Launch) -> Supervisor {
     let supervisor = launch.start();
     let bridge = |status: &Value, name: &str| status["agent"]["bridge"][name].clone();
-    supervisor.wait_for_status(|status| bridge(status, "state") == "in_force", SOON);
+    supervisor.wait_for_status(|status| bridge(status, "state") == "in_force");
     supervisor.wait_for_state("idle", SOON);
     supervisor.prompt(TALK);
-    supervisor.wait_until(
-        "the turn is kept",
-        || transcripts(launch).iter().any(|text| text.contains(TALK)),
-        SOON,
-    );
-    supervisor.wait_for_status(|status| bridge(status, "turn_runs") == false, SOON);
+    supervisor.wait_until("the turn is kept", || {
+        transcripts(launch).iter().any(|text| text.contains(TALK))
+    });
+    supervisor.wait_for_status(|status| bridge(status, "turn_runs") == false);
     supervisor.wait_for_state("idle", SOON);
     supervisor.keys([DRAFT]);
     let count = DRAFT.len();
-    supervisor.wait_for_status(|status| bridge(status, "draft_characters") == count, SOON);
+    supervisor.wait_for_status(|status| bridge(status, "draft_characters") == count);
     let output = supervisor.run(&["ctl", "reboot", "--way", "in-place"]);
     assert!(output.status.success(), "{output:?}");
     supervisor.wait_for_phase("review", SOON);
@@ -105,10 +102,8 @@ fn before_a_reboot_in_place(launch: &Launch) -> Supervisor {
 fn a_whole_reboot_in_place(launch: &Launch) -> Duration {
     let supervisor = before_a_reboot_in_place(launch);
     supervisor.keys([key::ENTER]);
-    supervisor.wait_for_status(
-        |status| status["iteration"] == 2 && status["reboot"]["phase"] == "idle",
-        SOON,
-    );
+    supervisor
+        .wait_for_status(|status| status["iteration"] == 2 && status["reboot"]["phase"] == "idle");
     let history = supervisor.history();
     let steps = history["iterations"][1]["transition_time_ms"].clone();
     let steps = steps.as_object().expect("its steps");
@@ -162,19 +157,16 @@ fn kill_in_place(launch: &Launch, moment: Duration, of_agent: bool) -> Kill {
         ];
         starts.iter().any(|text| log.contains(text))
     };
-    supervisor.wait_until("what happened is said", is_said, SOON);
-    let status = supervisor.wait_for_status(
-        |status| {
-            let (state, phase) = (&status["agent"]["state"], &status["reboot"]["phase"]);
-            // Gone before its approval was heard, or behind the end.
-            let gone = of_agent && state == "exited" && (phase == "review" || phase == "idle");
-            gone || (state == "idle" && phase == "idle")
-        },
-        SOON * 2,
-    );
+    supervisor.wait_until("what happened is said", is_said);
+    let status = supervisor.wait_for_status_within(SOON * 2, |status| {
+        let (state, phase) = (&status["agent"]["state"], &status["reboot"]["phase"]);
+        // Gone before its approval was heard, or behind the end.
+        let gone = of_agent && state == "exited" && (phase == "review" || phase == "idle");
+        gone || (state == "idle" && phase == "idle")
+    });
     let goes_on = status["agent"]["state"] == "idle";
     let one_agent = || agents(launch.the_home()).len() == usize::from(goes_on);
-    supervisor.wait_until("one agent, or none", one_agent, SOON);
+    supervisor.wait_until("one agent, or none", one_agent);
     let (session, log) = (session_of(&status), supervisor.log());
     let counts = handoffs(launch.the_home());
     let count: usize = counts.values().sum();
@@ -280,9 +272,9 @@ fn suspended_and_continued_a_hundred_times() {
     let pid = supervisor.terminal.pid();
     for _ in 0..100 {
         supervisor.terminal.signal(Signal::TSTP);
-        supervisor.wait_until("it is stopped", || is_stopped(pid), SOON);
+        supervisor.wait_until("it is stopped", || is_stopped(pid));
         supervisor.terminal.signal(Signal::CONT);
-        supervisor.wait_until("it goes on", || !is_stopped(pid), SOON);
+        supervisor.wait_until("it goes on", || !is_stopped(pid));
     }
     trial.goes_on();
 }

@@ -238,7 +238,7 @@ impl Watched {
     fn shows(&self, text: &str) -> bool {
         let shown = || self.supervisor.screen().contains(text);
         let either = || shown() || self.is_over();
-        self.supervisor.wait_until(text, either, SOON);
+        self.supervisor.wait_until(text, either);
         !self.is_over()
     }
 
@@ -280,7 +280,7 @@ impl Watched {
         } else {
             let gone = || !family.iter().any(is_alive);
             self.supervisor
-                .wait_until("the agent's children are ended", gone, SOON);
+                .wait_until("the agent's children are ended", gone);
         }
     }
 
@@ -448,14 +448,14 @@ fn what_the_agent_says_just_before_a_kill_is_in_the_next_handoff() {
                 .filter_map(|file| fs::read_to_string(file).ok());
             texts.into_iter().any(|text| text.contains(DECISION))
         };
-        supervisor.wait_until("it decides", said, SOON);
+        supervisor.wait_until("it decides", said);
         // A moment is wanted here and no condition.
         let moment = moments.up_to(500);
         thread::park_timeout(moment);
         let launch = supervisor.kill();
         wait_for_end(launch.the_home());
         let supervisor = launch.start();
-        supervisor.wait_for_status(|status| status["agent"]["state"] == "busy", SOON);
+        supervisor.wait_for_status(|status| status["agent"]["state"] == "busy");
         // The run may be between two sessions.
         let handoff = || String::from_utf8_lossy(&supervisor.run(&["handoff"]).stdout).into_owned();
         let kept = || handoff().contains(DECISION);

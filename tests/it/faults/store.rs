@@ -83,7 +83,7 @@ fn locked_at_the_start() {
     assert!(other.wait().expect("a child").success());
     trial
         .supervisor
-        .wait_for_status(|status| status["store_error"].is_null(), SOON);
+        .wait_for_status(|status| status["store_error"].is_null());
     trial.goes_on();
 }
 
@@ -102,7 +102,7 @@ fn locked_through_a_reboot() {
     assert!(other.wait().expect("a child").success());
     trial
         .supervisor
-        .wait_for_status(|status| status["store_error"].is_null(), SOON);
+        .wait_for_status(|status| status["store_error"].is_null());
     let history = trial.supervisor.history();
     assert_eq!(history["iterations"].as_array().map(Vec::len), Some(2));
     trial.goes_on();

@@ -53,7 +53,7 @@ fn stalls_while_nothing_happens() {
         trial.supervisor.keys([key::ENTER]);
         output() > before
     };
-    trial.supervisor.wait_until("the turn is taken", turn, SOON);
+    trial.supervisor.wait_until("the turn is taken", turn);
     terminal.stall(false);
     terminal.wait_for(|screen| screen.matches(REPLY).count() >= 2, SOON);
     trial.goes_on();
@@ -68,7 +68,7 @@ fn reports_a_size_of_10_000() {
         trial.supervisor.terminal.report_size(columns, rows);
         let drawn = || trial.supervisor.terminal.reads().len() > frames;
         if columns > 1 {
-            trial.supervisor.wait_until("it is drawn", drawn, SOON);
+            trial.supervisor.wait_until("it is drawn", drawn);
         }
         trial.supervisor.wait_for_state("idle", SOON);
     }

@@ -603,7 +603,13 @@ impl Supervisor {
 
     /// Waits until the status fulfils a condition; gives that status.
     #[track_caller]
-    pub fn wait_for_status(&self, holds: impl Fn(&Value) -> bool, limit: Duration) -> Value {
+    pub fn wait_for_status(&self, holds: impl Fn(&Value) -> bool) -> Value {
+        self.wait_for_status_within(SOON, holds)
+    }
+
+    /// The same for what may take another time.
+    #[track_caller]
+    pub fn wait_for_status_within(&self, limit: Duration, holds: impl Fn(&Value) -> bool) -> Value {
         let end = Instant::now() + limit;
         let mut last = None;
         while Instant::now() < end {
@@ -632,13 +638,13 @@ impl Supervisor {
     /// Waits for the agent's state's word.
     #[track_caller]
     pub fn wait_for_state(&self, word: &str, limit: Duration) -> Value {
-        self.wait_for_status(|status| status["agent"]["state"] == word, limit)
+        self.wait_for_status_within(limit, |status| status["agent"]["state"] == word)
     }
 
     /// Waits until the reboot's phase has this word.
     #[track_caller]
     pub fn wait_for_phase(&self, word: &str, limit: Duration) -> Value {
-        self.wait_for_status(|status| status["reboot"]["phase"] == word, limit)
+        self.wait_for_status_within(limit, |status| status["reboot"]["phase"] == word)
     }
 
     /// Opens the review by its key.
@@ -651,10 +657,9 @@ impl Supervisor {
     /// Waits until iteration `number` runs and no reboot is under way.
     #[track_caller]
     pub fn wait_for_iteration(&self, number: u64, limit: Duration) -> Value {
-        self.wait_for_status(
-            |status| status["iteration"] == number && status["reboot"]["phase"] == "idle",
-            limit,
-        )
+        self.wait_for_status_within(limit, |status| {
+            status["iteration"] == number && status["reboot"]["phase"] == "idle"
+        })
     }
 
     /// `pitstop history --json`.
@@ -715,7 +720,7 @@ impl Supervisor {
     fn prompt_the_client(&self, text: &str) {
         let end = Instant::now() + SOON;
         let boxed = |text: &str| self.screen().contains(&format!("\u{276f}\u{a0}{text}"));
-        self.wait_until("a prompt box", || boxed(""), SOON);
+        self.wait_until("a prompt box", || boxed(""));
         self.keys([text]);
         while !poll::within(SEEN_WITHIN, || boxed(text)) {
             assert!(Instant::now() < end, "not typed:\n{}", self.screen());
@@ -750,7 +755,7 @@ impl Supervisor {
     /// Waits until the log holds `needle`.
     #[track_caller]
     pub fn wait_for_log(&self, needle: &str, limit: Duration) {
-        self.wait_until(needle, || self.log().contains(needle), limit);
+        self.wait_until_within(limit, needle, || self.log().contains(needle));
     }
 
     /// Takes so many prompts and their turns back, as the client offers it, the first of which has this answer. The prompt is back in
@@ -765,12 +770,18 @@ impl Supervisor {
         self.terminal.wait_for_text("Restore conversation", SOON);
         self.keys([key::ENTER]);
         let is_back = || !self.screen().contains(answer);
-        self.wait_until("the prompt is back in the box", is_back, SOON);
+        self.wait_until("the prompt is back in the box", is_back);
     }
 
     /// Waits until something outside is so; `what` is told when it is not.
     #[track_caller]
-    pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool, limit: Duration) {
+    pub fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
+        self.wait_until_within(SOON, what, holds);
+    }
+
+    /// The same for what may take another time.
+    #[track_caller]
+    pub fn wait_until_within(&self, limit: Duration, what: &str, holds: impl Fn() -> bool) {
         poll::until_true(limit, holds, || {
             let (screen, log) = (self.screen(), self.log());
             format!("waited {limit:?} in vain: {what}\nthe screen:\n{screen}\nthe log:\n{log}")
@@ -780,13 +791,13 @@ impl Supervisor {
     /// Waits until this is in the scratchpad on disk.
     #[track_caller]
     pub fn wait_for_notes(&self, text: &str) {
-        self.wait_until(text, || self.notes().contains(text), SOON);
+        self.wait_until(text, || self.notes().contains(text));
     }
 
     /// Waits until this is in the handoff.
     #[track_caller]
     pub fn wait_for_handoff(&self, text: &str) {
-        self.wait_until(text, || self.handoff_text().contains(text), SOON);
+        self.wait_until(text, || self.handoff_text().contains(text));
     }
 
     /// Waits until the host terminal has been asked for something so many times.
@@ -796,7 +807,7 @@ impl Supervisor {
             let output = self.terminal.output();
             String::from_utf8_lossy(&output).matches(request).count()
         };
-        self.wait_until(request, || count() == times, SOON);
+        self.wait_until(request, || count() == times);
     }
 
     /// The hosted agent's process, by the supervisor's children.
@@ -836,7 +847,7 @@ impl Supervisor {
         self.keys([key::F10]);
         let asks = || self.screen().contains("Quit?");
         let either = || self.terminal.has_ended() || asks();
-        self.wait_until("it quits, or asks", either, SOON);
+        self.wait_until("it quits, or asks", either);
         if asks() {
             self.keys([key::ENTER]);
         }
@@ -927,7 +938,18 @@ impl Headless {
 
     /// Waits until something is so; `what` is told when it is not.
     #[track_caller]
-    pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool, limit: Duration) {
+    pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) {
+        self.wait_until_within(SOON, what, holds);
+    }
+
+    /// The same for what may take another time.
+    #[track_caller]
+    pub fn wait_until_within(
+        &mut self,
+        limit: Duration,
+        what: &str,
+        holds: impl Fn(&Self) -> bool,
+    ) {
         let end = Instant::now() + limit;
         loop {
             let asked = Instant::now();

@@ -178,7 +178,7 @@ fn kill_on_the_fly(moment: Moment, again: bool) -> Kill {
 
     if again {
         let recovering = next(&launch, &old).start();
-        recovering.wait_for_status(|_| true, SOON);
+        recovering.wait_for_status(|_| true);
         thread::park_timeout(Duration::from_millis(300));
         recovering.kill();
         wait_for_end(launch.the_home());
@@ -189,7 +189,7 @@ fn kill_on_the_fly(moment: Moment, again: bool) -> Kill {
         let (agent, reboot) = (&status["agent"]["state"], &status["reboot"]["phase"]);
         agent == "idle" && reboot == "idle" && status["session_id"] == old.as_str()
     };
-    supervisor.wait_for_status(rests, SOON);
+    supervisor.wait_for_status(rests);
     let alive = agents(launch.the_home());
     assert_eq!(alive.len(), 1, "one agent: {alive:#?}");
     let reported = handoffs(launch.the_home());

@@ -103,11 +103,9 @@ fn the_real_client_goes_on_from_a_trimmed_copy() {
         .find(|path| path.to_string_lossy().contains(&session))
         .expect("a transcript");
     // The client writes behind its own screen.
-    first.wait_until(
-        "the last answer is in the transcript",
-        || fs::read_to_string(&transcript).is_ok_and(|text| text.contains("All is run.")),
-        SOON,
-    );
+    first.wait_until("the last answer is in the transcript", || {
+        fs::read_to_string(&transcript).is_ok_and(|text| text.contains("All is run."))
+    });
     ended(first);
 
     let output = launch.run(&["trim", &session, "--level", "100", "--json"]);
@@ -187,15 +185,11 @@ fn takes_prompts(launch: &Launch) {
     launch.api().wait_for_calls(3, SOON);
     first.wait_for_state("idle", SOON);
     let transcripts = || launch.the_home().transcripts();
-    first.wait_until(
-        "the last answer is in the transcript",
-        || {
-            transcripts()
-                .iter()
-                .any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("All is run.")))
-        },
-        SOON,
-    );
+    first.wait_until("the last answer is in the transcript", || {
+        transcripts()
+            .iter()
+            .any(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("All is run.")))
+    });
     ended(first);
     let output = launch.run(&["trim", &session, "--level", "100", "--json"]);
     let reported: Value = serde_json::from_slice(&output.stdout).expect("JSON");

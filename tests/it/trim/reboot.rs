@@ -36,10 +36,9 @@ pub(crate) fn fill(supervisor: &Supervisor) -> String {
     supervisor.prompt("run the ten");
     supervisor.wait_for_text(REPLY, SOON);
     let full = |used: &Value| used.as_u64().is_some_and(|used| used >= 150_000);
-    let status = supervisor.wait_for_status(
-        |status| status["agent"]["state"] == "idle" && full(&status["context"]["used"]),
-        SOON,
-    );
+    let status = supervisor.wait_for_status(|status| {
+        status["agent"]["state"] == "idle" && full(&status["context"]["used"])
+    });
     session_of(&status)
 }
 
@@ -110,13 +109,10 @@ fn t_and_enter_go_on_in_a_trimmed_copy_and_an_undo_in_the_whole_session() {
     assert_eq!(agents.len(), 1, "{agents:#?}");
     assert!(agents[0].contains("--resume") || !agents[0].contains("--session-id"));
     // What the old call used is not taken for what the trimmed session holds.
-    supervisor.wait_for_status(
-        |status| {
-            let used = status["context"]["used"].as_u64();
-            used.is_some_and(|used| used < 122_400)
-        },
-        SOON,
-    );
+    supervisor.wait_for_status(|status| {
+        let used = status["context"]["used"].as_u64();
+        used.is_some_and(|used| used < 122_400)
+    });
     let second = supervisor.history()["iterations"][1].clone();
     assert_eq!(
         (&second["way"], &second["cause"], &second["handoff_bytes"]),
@@ -135,11 +131,9 @@ fn t_and_enter_go_on_in_a_trimmed_copy_and_an_undo_in_the_whole_session() {
 
     // It goes on, and then the whole session is back.
     supervisor.prompt("go on");
-    supervisor.wait_until(
-        "the trimmed session goes on",
-        || fs::read_to_string(transcript(home, &new)).is_ok_and(|text| text.contains("go on")),
-        SOON,
-    );
+    supervisor.wait_until("the trimmed session goes on", || {
+        fs::read_to_string(transcript(home, &new)).is_ok_and(|text| text.contains("go on"))
+    });
     supervisor.wait_for_state("idle", SOON);
     supervisor.keys([key::PREFIX, "u"]);
     let status = supervisor.wait_for_iteration(3, SOON);
@@ -271,7 +265,7 @@ fn live_t_and_enter_resume_a_trimmed_copy_of_the_real_client_s_session() {
     assert!(texts.contains(REPLY) && !texts.contains("pitstop handoff"));
     supervisor.wait_for_text("It goes on.", SOON);
     let grown = |used: &Value| used.as_u64().is_some_and(|used| used >= 121_000);
-    supervisor.wait_for_status(|status| grown(&status["context"]["used"]), SOON);
+    supervisor.wait_for_status(|status| grown(&status["context"]["used"]));
     supervisor.wait_for_state("idle", SOON);
 
     supervisor.keys([key::PREFIX, "u"]);
