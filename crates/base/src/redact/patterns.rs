@@ -476,7 +476,7 @@ pub(super) static PATTERNS: [Pattern; 40] = [
     },
     Pattern {
         mark: "--from-literal| pass:|--set|-var|TF_VAR_",
-        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=|(?:--set(?:-string)?[ =]|-var[ =]|TF_VAR_)["']?[^\s"']*?(?i:pass(?:word|wd|phrase)|pwd)=| -pass(?:in|out)? +pass:)<value>"#,
+        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=|(?:(?:--set(?:-string)?[ =]|-var[ =]|TF_VAR_)["']?|,)[^\s"',=]*?(?i:pass(?:word|wd|phrase)|pwd)=| -pass(?:in|out)? +pass:)<value>"#,
         is_secret: |value| is_value(value) && !is_plain(value),
         example: "kubectl create secret generic db --from-literal=password=§",
         counter: "openssl rsa -in k.pem -passin pass:$PW",

@@ -670,6 +670,9 @@ fn passwords_that_are_set_on_the_line_of_helm_and_terraform_are_masked() {
     for text in [
         "helm upgrade x --set auth.user=ada,auth.rootPassword=sunflower,a=b",
         "helm install x ./chart --set-string db.password=sunflower",
+        "helm install x --set auth.rootPassword=sunflower,auth.password=moonflower",
+        "helm install x --set a.on=true,b.password=sunflower,c.userPassword=moonflower,d=1",
+        "helm install x --set auth.password=$ADMIN,auth.replicationPassword=moonflower",
         "terraform apply -var 'db_password=sunflower'",
         "terraform plan -var=\"db_password=sunflower\"",
         "packer build -var ssh_password=sunflower a.pkr.hcl",
@@ -683,6 +686,7 @@ fn passwords_that_are_set_on_the_line_of_helm_and_terraform_are_masked() {
     for text in [
         "helm upgrade x --set auth.usePassword=true --set a.existingSecret=app-tls",
         "helm upgrade x --set db.password=$DB_PASSWORD",
+        "helm upgrade x --set a.b=c,auth.usePassword=true,d.name=e",
         "terraform apply -var region=eu-west-1 -var key_name=deploy",
         "pitstop --set ui.theme=dark status",
     ] {
