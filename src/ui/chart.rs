@@ -13,7 +13,8 @@
 //!
 //! Every iteration of the run is there, and a turn is as wide in one as in another: several cells where there is room, and one cell
 //! for several turns, with the highest figure of them, where there is too little. Of an iteration whose turns were not kept,
-//! the first and the last figure are known, and drawn as two turns. A line is drawn in the middle of its cells, so a bar that has passed it fills more than half of its cell there, and another less.
+//! the first and the last figure are known, and drawn as two turns. A line is drawn in the middle of its cells, so a bar that has
+//! passed it fills more than half of its cell there, and another less.
 
 use ratatui::{
     buffer::Buffer,

@@ -187,12 +187,12 @@ fn axes(svg: &mut String, scale: &Scale, step: f64, lines: [(&str, f64); 2]) -> 
         )?;
         cost += step;
     }
-    for (name, at) in lines {
+    // In a large window they are so near to each other that their names need places side by side.
+    for ((name, at), x) in lines.into_iter().zip([left + 6.0, left + 106.0]) {
         let y = scale.y(at);
         writeln!(
             svg,
-            r#"<line class="line" x1="{left}" y1="{y:.1}" x2="{right}" y2="{y:.1}"/><text x="{:.1}" y="{:.1}">{name} {at:.0} %</text>"#,
-            left + 6.0,
+            r#"<line class="line" x1="{left}" y1="{y:.1}" x2="{right}" y2="{y:.1}"/><text x="{x:.1}" y="{:.1}">{name} {at:.0} %</text>"#,
             y - 4.0
         )?;
     }
@@ -339,6 +339,26 @@ mod tests {
         let svg = draw("run", &[turn(1, 90_000, 1.0)], &[], &guard).unwrap();
         for part in [">warn 20 %<", ">compact 85 %<"] {
             assert!(svg.contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_lines_that_are_near_to_each_other_are_side_by_side() {
+        for (warn, compact) in [(13, 16), (84, 85), (1, 99)] {
+            let guard = GuardConfig {
+                warn,
+                compact,
+                warn_tokens: None,
+                compact_tokens: None,
+                ..Config::default().guard
+            };
+            let svg = draw("run", &[turn(1, 90_000, 1.0)], &[], &guard).unwrap();
+            let x_of = |name: &str| -> f64 {
+                let mut texts = svg.split("<text x=\"");
+                let text = texts.find(|text| text.contains(name)).expect("a name");
+                text.split('"').next().unwrap_or_default().parse().unwrap()
+            };
+            assert!(x_of(">compact ") >= x_of(">warn ") + 100.0);
         }
     }
 }

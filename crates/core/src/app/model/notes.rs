@@ -529,22 +529,24 @@ impl NotesPanel {
 }
 
 /// Returns a text that was kept without secrets, with the lines of the present one in the place of those that differ by their masks
-/// only.
+/// only: each of them once, in their order.
 fn with_secrets(kept: &str, present: &str) -> String {
     let masked = present.split('\n').filter_map(|line| match redact(line) {
         Cow::Owned(masked) => Some((masked, line)),
         Cow::Borrowed(_) => None,
     });
-    let masked: Vec<(String, &str)> = masked.collect();
+    let mut masked: Vec<(String, &str)> = masked.collect();
     let lines = kept.split('\n').map(|line| {
-        let own = masked.iter().find(|(masked, _)| masked == line);
-        own.map_or(line, |(_, own)| *own)
+        let own = masked.iter().position(|(masked, _)| masked == line);
+        own.map_or(line, |at| masked.remove(at).1)
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     impl NotesPanel {
@@ -570,11 +572,28 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_kept_without_its_secret_comes_back_as_it_stands_here() {
+    fn a_line_that_was_kept_without_its_secret_comes_back_with_it() {
         let present = "- [ ] deploy\nDB_PASSWORD=hunter2secret\n";
         let kept = redact(present).into_owned();
         assert_ne!(kept, present);
         assert_eq!(with_secrets(&kept, present), present);
         assert_eq!(with_secrets(&kept, "- [ ] deploy\n"), kept);
+    }
+
+    #[test]
+    fn lines_that_look_alike_without_their_secrets_get_each_its_own_back() {
+        let name = "DB_PASSWORD";
+        for secrets in [
+            &["hunter2secret", "harvest9moon"][..],
+            &["hunter2secret", "harvest9moon", "hunter2secret"],
+            &["harvest9moon", "hay4horses", "hunter2secret"],
+        ] {
+            let lines = secrets.iter().map(|secret| format!("{name}={secret}"));
+            let present = lines.collect::<Vec<_>>().join("\nnext\n");
+            let kept = redact(&present).into_owned();
+            let masks: BTreeSet<&str> = kept.lines().filter(|line| *line != "next").collect();
+            assert_eq!(masks.len(), 1, "{kept}");
+            assert_eq!(with_secrets(&kept, &present), present);
+        }
     }
 }
