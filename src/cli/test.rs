@@ -37,7 +37,7 @@ use super::{
 };
 use pitstop_base::process::send_signal;
 use pitstop_core::api::wire::{TEST_NAMES_LIMIT, TestBody};
-use pitstop_handoff::breakpoint::test_run;
+use pitstop_handoff::breakpoint::test_run::{self, TestOutcome};
 use pitstop_terminal::pane::pty::{self, PtyEvent};
 use pitstop_terminal::{PaneSize, pane::PaneSpec};
 
@@ -146,11 +146,7 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         [only] => Some(only.runner.to_owned()),
         _ => None,
     };
-    let (mut failing, mut passing) = (Vec::new(), Vec::new());
-    for one in outcomes {
-        failing.extend(one.failing);
-        passing.extend(one.passing);
-    }
+    let (failing, passing) = names_in(outcomes);
     let named = |mut names: Vec<String>| {
         names.truncate(TEST_NAMES_LIMIT);
         (!names.is_empty()).then_some(names)
@@ -168,6 +164,21 @@ fn report(args: &TestArgs, ran: &Ran, took: Duration) {
         passing_tests: named(passing),
     };
     observer::post_report(&door, "/hooks/test-result", &body);
+}
+
+/// Returns the names of the tests that failed and of those that passed. A run without a verdict is counted only if there is no
+/// other, and no more tests may be named than are counted.
+fn names_in(outcomes: Vec<TestOutcome>) -> (Vec<String>, Vec<String>) {
+    let counts = |one: &TestOutcome| one.is_failure() || one.is_success();
+    let any = outcomes.iter().any(counts);
+    let (mut failing, mut passing) = (Vec::new(), Vec::new());
+    for one in outcomes {
+        if !any || counts(&one) {
+            failing.extend(one.failing);
+            passing.extend(one.passing);
+        }
+    }
+    (failing, passing)
 }
 
 /// The end of a stream of any length.
@@ -363,5 +374,29 @@ mod tests {
         }
         assert!((KEPT..=2 * KEPT).contains(&tail.0.len()));
         assert_eq!(tail.0.last(), Some(&43));
+    }
+
+    #[test]
+    fn no_more_tests_are_named_than_counted() {
+        let passed =
+            "running 1 test\ntest a ... ok\n\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+        let failed = "running 1 test\ntest a ... FAILED\n\ntest result: FAILED. 0 passed; 1 failed; 0 ignored\n";
+        // It was stopped, so it has no verdict.
+        let cut =
+            "===== test session starts =====\nt.py::x PASSED   [ 50%]\nt.py::y PASSED   [ 99%]\n";
+        let cases: [(String, &[&str], &[&str]); 3] = [
+            (format!("{passed}{cut}"), &[], &["a"]),
+            (format!("{failed}{cut}"), &["a"], &[]),
+            (cut.to_owned(), &[], &["t.py::x", "t.py::y"]),
+        ];
+        for (output, failing, passing) in cases {
+            let found = test_run::recognise_runs(None, &output);
+            let count = test_run::sum_up(&found).and_then(|total| total.count);
+            let (failed, passed) = names_in(found);
+            let named = (failed.len() + passed.len()) as u64;
+            assert!(count.is_none_or(|count| named <= count), "{output}");
+            assert_eq!(failed, failing, "{output}");
+            assert_eq!(passed, passing, "{output}");
+        }
     }
 }

@@ -166,6 +166,9 @@ impl TestState {
         let again = self.begin_command(command);
         for outcome in outcomes {
             let count = outcome.count_tests();
+            // A run of no tests, or of which only the last part was shown, says nothing about a test.
+            let none_ran =
+                outcome.passed == Some(0) && count == 0 && outcome.passing_groups.is_empty();
             self.ran = self.ran.saturating_add(count);
             let counts = outcome.is_failure() && outcome.passed.is_some();
             let mut owners = self.owners.iter();
@@ -193,7 +196,9 @@ impl TestState {
                 } else {
                     outcome.covers_test(name)
                 };
-                built && (is_known || same && !(counts && count < ran) || name == unnamed)
+                built
+                    && !none_ran
+                    && (is_known || same && !(counts && count < ran) || name == unnamed)
             };
             let verdicts = Verdicts {
                 owner: &outcome.owner,
@@ -209,7 +214,7 @@ impl TestState {
                 } else {
                     Some(broken)
                 },
-                ran: (outcome.whole && !(counts && count < whole)).then_some(count),
+                ran: (outcome.whole && !none_ran && !(counts && count < whole)).then_some(count),
             };
             self.apply_verdicts(
                 &verdicts,

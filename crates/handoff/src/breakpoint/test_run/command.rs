@@ -33,10 +33,11 @@ const WORKSPACE_WORDS: &str = "-w|--workspace|--workspaces|--filter|-F|-r|worksp
 /// The words that make a runner's name after them an argument.
 const NO_RUN: &str = "install|add|remove|uninstall|update|which|-v";
 
-/// The flags that select some of the tests.
+/// The flags that select some of the tests, or leave some out.
 const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-run|-t|--testNamePattern|--lf|\
     --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only|\
-    -Dtest|-pl|--tests|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method";
+    -Dtest|-pl|--tests|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method|\
+    --deselect|--ignore|--ignore-glob|--exclude|--exclude-group|-skip|--testPathIgnorePatterns";
 
 /// The flags with a value in the next word that selects no tests.
 const VALUED: &str = "-coverprofile|-timeout|--config|--console|--cov|--cov-report|--features|--import|--logger|--reporter|--settings|\
@@ -162,9 +163,22 @@ impl Reader {
 }
 
 impl Command {
-    /// Reports whether it only shows text or changes the shell.
+    /// Reports whether it only shows text, changes the shell, or has Gradle build without a test.
     pub(super) fn only_shows(&self) -> bool {
         is_among(SHOW, &self.words[0])
+            || is_among("gradle|gradlew", base_name(&self.words[0])) && self.only_builds()
+    }
+
+    /// Reports whether it asks Gradle for tasks that run no test, and for nothing else.
+    fn only_builds(&self) -> bool {
+        let words = self.words[1..].iter();
+        let mut tasks = words.filter(|word| !word.starts_with('-')).peekable();
+        let builds = |task: &String| {
+            let name = task.rsplit(':').next().unwrap_or_default();
+            let kinds = ["assemble", "bundle", "clean", "install"];
+            kinds.iter().any(|kind| name.starts_with(kind))
+        };
+        tasks.peek().is_some() && tasks.all(builds)
     }
 
     /// Reports whether it ends at a test that fails.
@@ -183,6 +197,8 @@ impl Command {
             };
             let filter = match flag {
                 "-run" | "-t" | "--testNamePattern" => value,
+                // It may leave out any of them.
+                "-skip" => Some(""),
                 "-Dtest" => value
                     .and_then(|tests| tests.split_once('#'))
                     .map(|(_, names)| names),

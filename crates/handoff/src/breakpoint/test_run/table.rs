@@ -5,8 +5,8 @@
 
 use Meaning::{
     Broken, Ended, FileFailed, FilePassed, Listed, More, Nothing, OneFailed, OnePassed,
-    PackageEnded, PackageFailed, PackagePassed, Passed, PassedAfterAll, Said, Seen, Start, Summary,
-    Tree,
+    PackageEnded, PackageFailed, PackagePassed, PartFailed, Passed, PassedAfterAll, Said, Seen,
+    Start, Summary, Tree,
 };
 use Part::{Any, List, Outside, Printed, Running};
 
@@ -41,6 +41,8 @@ pub(super) enum Meaning {
     Ended,
     /// The tests could not be built or collected.
     Broken,
+    /// A part of the run has failed, whose lines may have been cut off.
+    PartFailed,
     /// A test has passed.
     Passed,
     /// A test has passed, even if its earlier tries failed.
@@ -138,6 +140,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern("cargo test", Any, Start, Running, r"^running [0-9]+ tests?$", "running 12 tests"),
     Pattern("cargo test", Any, Summary, Outside, r"^test result: ", "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 4 filtered out; finished in 0.40s"),
     Pattern("cargo test", Any, Broken, Any, r"^error: could not compile `.+` \((?:.+ )?test(?: .+)?\)", "error: could not compile `x` (lib test) due to 1 previous error"),
+    Pattern("cargo test", Any, PartFailed, Any, r"^error: [0-9]+ targets? failed:$", "error: 1 target failed:"),
     Pattern("cargo test", Running, Nothing, Printed, r"^failures:$", "failures:"),
     Pattern("cargo test", Printed, Nothing, List, r"^failures:$", "failures:"),
     Pattern("cargo test", Outside, Nothing, List, r"^failures:$", "failures:"),

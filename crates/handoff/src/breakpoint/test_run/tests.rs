@@ -161,6 +161,11 @@ fn a_filter_or_a_path_makes_a_run_partial() {
         ("pytest", "python3 -m pytest -q", true),
         ("pytest", "pytest tests/test_a.py", false),
         ("pytest", "pytest -k a", false),
+        ("pytest", "pytest --ignore=tests/e2e -q", false),
+        ("pytest", "pytest --deselect=tests/test_a.py::test_b", false),
+        ("cargo test", "cargo test --workspace --exclude web", false),
+        ("go test", "go test -skip=TestX ./...", false),
+        ("jest", "npm test -- --testPathIgnorePatterns=e2e", false),
         ("pytest", "tox", true),
         ("pytest", "tox -e py312", false),
         ("phpunit", "composer test", true),
@@ -618,5 +623,21 @@ fn the_end_of_an_output_names_the_failing_tests() {
         let found = recognise_runs(Some(command), output);
         let failing: Vec<_> = found.iter().flat_map(|one| &one.failing).collect();
         assert_eq!(failing, [names], "{command}");
+    }
+}
+
+#[test]
+fn a_gradle_command_that_only_builds_is_no_test_run() {
+    for (line, runs) in [
+        ("./gradlew assemble", 0),
+        ("gradle clean --console=plain", 0),
+        ("cd app && ./gradlew :app:installDebug", 0),
+        ("./gradlew clean build", 1),
+        ("gradle check", 1),
+        ("./gradlew clean && ./gradlew test", 1),
+        ("./gradlew ci", 1),
+    ] {
+        let found = recognise_runs(Some(line), "BUILD SUCCESSFUL in 2s\n");
+        assert_eq!(found.len(), runs, "{line}");
     }
 }

@@ -187,6 +187,8 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
         ("cd api && pytest", &*failed, "cd /p/api && pytest -q", passed, true),
         ("(cd api; pytest)", &failed, "pytest", passed, false),
         ("pytest sub/", &in_sub, "pytest other/", passed, false),
+        ("pytest", &in_sub, "pytest --ignore=sub", passed, false),
+        ("pytest", &in_sub, "pytest --ignore sub", passed, false),
         ("pytest sub/", &in_sub, "pytest sub/", passed, true),
         ("pytest sub/", &in_sub, "pytest -q", passed, true),
         ("pytest -k x", &failed, "pytest -k x", passed, true),
@@ -459,6 +461,8 @@ fn a_filter_by_name_fixes_only_the_tests_that_it_names() {
         ("go test ./...", go_failed, "go test -run '^TestX$' ./a", go_passed, true),
         ("go test ./...", go_failed, "go test -run='TestY|TestX' ./a", go_passed, true),
         ("go test ./...", go_failed, "go test -run '^$' -bench . ./a", go_passed, false),
+        ("go test ./...", go_failed, "go test -skip TestX ./...", go_passed, false),
+        ("go test ./...", go_failed, "go test -skip=TestX ./...", go_passed, false),
         ("go test ./...", go_failed, "go test -bench . ./a", none_ran, false),
         ("npx jest", jest_failed, "npx jest -t holds", jest_passed, false),
         ("npx jest", jest_failed, "npm test -- -t 'cart adds'", jest_passed, true),
@@ -472,4 +476,34 @@ fn a_filter_by_name_fixes_only_the_tests_that_it_names() {
         let state = ran(&[(first, failed), (second, passed)]);
         assert_eq!(state.failing.is_empty(), clears, "{second}: {state:?}");
     }
+}
+
+#[test]
+fn a_run_that_shows_no_test_or_only_its_last_part_clears_nothing() {
+    let ended = |passed: u64, after: &str| {
+        format!(
+            "running {passed} tests\n\ntest result: ok. {passed} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\n{after}"
+        )
+    };
+    let lost = "error: 1 target failed:\n    `--lib`\n";
+    for (command, output) in [
+        ("cargo test --no-fail-fast 2>&1 | tail -8", ended(0, lost)),
+        ("cargo test --no-fail-fast 2>&1 | tail -8", ended(2, lost)),
+        ("cargo test --no-fail-fast | tail -3", ended(0, "")),
+        ("cargo test", ended(0, "")),
+    ] {
+        let mut state = TestState::default();
+        state.apply_outcomes(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+        let found = run(command, &output);
+        assert!(!found[0].is_success(), "{output}");
+        state.apply_outcomes(&found);
+        assert_eq!(state.failing, ["a"], "{output}");
+        assert_eq!(state.passing, ["b"], "{output}");
+        assert!(state.fixed.is_empty(), "{output}");
+        state.apply_outcomes(&cargo("cargo test", &[("a", "ok"), ("b", "ok")]));
+        assert!(state.failing.is_empty(), "{output}");
+    }
+    let failed = "=== short test summary info ===\nFAILED t.py::x - E\n1 failed in 0.1s\n";
+    let state = ran(&[("pytest", failed), ("pytest", "no tests ran in 0.01s\n")]);
+    assert_eq!(state.failing, ["t.py::x"]);
 }
