@@ -701,3 +701,56 @@ fn the_index_is_not_written() {
     repo.facts();
     assert_eq!(fs::read(repo.path().join(".git/index")).unwrap(), before);
 }
+
+#[test]
+fn what_only_other_people_have_committed_is_not_of_the_run() {
+    let steps: [(&[&str], &[&str]); 4] = [
+        (
+            &["merge", "--quiet", "--no-edit", "theirs"],
+            &["both.rs", "mine.rs"],
+        ),
+        (&["rebase", "--quiet", "theirs"], &["both.rs", "mine.rs"]),
+        (
+            &[
+                "pull",
+                "--quiet",
+                "--no-rebase",
+                "--no-edit",
+                "../theirs",
+                "main",
+            ],
+            &["both.rs", "mine.rs"],
+        ),
+        (&["checkout", "--quiet", "theirs"], &[]),
+    ];
+    for (step, modified) in steps {
+        let repo = Repo::new();
+        for name in ["both.rs", "mine.rs", "theirs.rs"] {
+            repo.write(name, "one\ntwo\nthree\nfour\nfive\n");
+        }
+        repo.commit("start");
+        repo.git(&["clone", "--quiet", ".", "../theirs"]);
+        let start = repo.facts();
+        repo.write("../theirs/theirs.rs", "changed");
+        repo.write("../theirs/made by them.rs", "made");
+        repo.write("../theirs/both.rs", "ONE\ntwo\nthree\nfour\nfive\n");
+        let eve = [
+            "-C",
+            "../theirs",
+            "-c",
+            "user.name=Eve",
+            "-c",
+            "user.email=eve@example.org",
+        ];
+        repo.git(&[&eve[..], &["add", "--all"]].concat());
+        repo.git(&[&eve[..], &["commit", "--quiet", "--message", "hers"]].concat());
+        repo.write("mine.rs", "changed");
+        repo.write("both.rs", "one\ntwo\nthree\nfour\nFIVE\n");
+        repo.commit("of the run");
+        repo.git(&["fetch", "--quiet", "../theirs", "main:theirs"]);
+        repo.git(step);
+        let changed = changed_since(&repo.path(), &start);
+        let modified: Vec<String> = modified.iter().map(|one| (*one).to_owned()).collect();
+        assert_eq!(changed, [modified, vec![], vec![], vec![]], "{step:?}");
+    }
+}

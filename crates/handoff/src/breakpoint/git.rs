@@ -73,7 +73,8 @@ pub struct GitFacts {
     pub notes: Vec<String>,
     /// True if there were more files than the lists hold, or than git may print.
     pub truncated: bool,
-    /// The changes since the run began, committed or not; `None` if they are not known, as in another repository.
+    /// The changes since the run began, committed or not, without those that only other people have committed; `None` if they are not
+    /// known, as in another repository.
     pub since_start: Option<Changes>,
 }
 
@@ -150,6 +151,16 @@ pub struct Changes {
     pub deleted: Vec<String>,
     /// The files that have another name in the later state.
     pub renamed: Vec<Renamed>,
+}
+
+impl Changes {
+    /// Leaves these files out.
+    fn leave_out(&mut self, files: &HashSet<String>) {
+        for list in [&mut self.modified, &mut self.created, &mut self.deleted] {
+            list.retain(|file| !files.contains(file));
+        }
+        self.renamed.retain(|one| !files.contains(&one.to));
+    }
 }
 
 /// The state of the repository when a run began.

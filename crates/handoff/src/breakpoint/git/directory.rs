@@ -1,6 +1,7 @@
 //! Reads what git keeps in its own directory: the operation in progress, the work trees, the logs of their heads.
 
 use std::{
+    collections::HashSet,
     ffi::OsStr,
     io,
     os::unix::ffi::OsStrExt,
@@ -186,6 +187,17 @@ pub(super) fn logged_commits(log: &[u8]) -> Vec<Commit> {
     };
     let newest_first = log.rsplit(|&byte| byte == b'\n');
     newest_first.filter_map(commit).take(MOST).collect()
+}
+
+/// Returns the mail addresses of those who have moved the head of this work tree: who works here commits under one of them.
+pub(super) fn logged_mails(directory: &Path) -> HashSet<Vec<u8>> {
+    let log = read_end(&directory.join("logs/HEAD"), LOG_END).unwrap_or_default();
+    let mail = |line: &[u8]| {
+        let begin = line.iter().position(|&byte| byte == b'<')? + 1;
+        let length = line[begin..].iter().position(|&byte| byte == b'>')?;
+        Some(line[begin..begin + length].to_vec())
+    };
+    log.split(|&byte| byte == b'\n').filter_map(mail).collect()
 }
 
 /// Reads the first bytes of a file, at most so many.

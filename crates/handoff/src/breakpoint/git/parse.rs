@@ -206,6 +206,27 @@ pub(super) fn parse_log(printed: &[u8]) -> Vec<Commit> {
     fields.chunks_exact(3).filter_map(commit).collect()
 }
 
+/// Parses the output of `git log -z --format=%x01%ae%x00%ce --name-only`; returns the files of which no commit has an author or a
+/// committer with one of these mail addresses.
+pub(super) fn parse_others(printed: &[u8], mails: &HashSet<Vec<u8>>) -> HashSet<String> {
+    let (mut own, mut others) = (HashSet::new(), HashSet::new());
+    let mut is_own = false;
+    let mut fields = printed.split(|&byte| byte == 0);
+    while let Some(field) = fields.next() {
+        if let Some(author) = field.strip_prefix(b"\x01") {
+            let committer = fields.next().unwrap_or_default();
+            is_own = mails.contains(author) || mails.contains(committer);
+        } else if !field.is_empty() {
+            // The first name is on a line of its own.
+            let file = clean::name(field.strip_prefix(b"\n").unwrap_or(field));
+            let files = if is_own { &mut own } else { &mut others };
+            files.insert(file);
+        }
+    }
+    others.retain(|file| !own.contains(file));
+    others
+}
+
 /// Returns the text if it is an object id: 40 hexadecimal digits, or 64 in newer repositories.
 pub(super) fn parse_id(text: &[u8]) -> Option<String> {
     let plausible = matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit);

@@ -1,6 +1,7 @@
 //! Runs git, with every entry point closed that a repository may open, and bounded in time and output.
 
 use std::{
+    collections::HashSet,
     env,
     ffi::{OsStr, OsString},
     io,
@@ -18,8 +19,10 @@ use tokio::{
 
 use super::{
     Changes, GitFacts, GitState, RunStart,
-    directory::{logged_notes, operation_in, other_trees, work_tree_of},
-    parse::{filters_in, parse_diff, parse_id, parse_log, parse_status, parse_submodules},
+    directory::{logged_mails, logged_notes, operation_in, other_trees, work_tree_of},
+    parse::{
+        filters_in, parse_diff, parse_id, parse_log, parse_others, parse_status, parse_submodules,
+    },
 };
 use pitstop_base::clean;
 
@@ -37,6 +40,9 @@ const FILTERS_CAP: usize = 200;
 
 /// The most submodules that are queried; each takes some milliseconds.
 const SUBMODULES_CAP: usize = 32;
+
+/// The most commits since the run began whose authors are looked at; each takes a fraction of a millisecond.
+const AUTHORS_CAP: usize = 1_000;
 
 /// The id of the empty tree, which git knows in every repository.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -137,6 +143,12 @@ impl Runner<'_> {
         }
         if let Some(start) = start {
             facts.since_start = self.changes_since(start).await?;
+            if let (Some(changes), Some(from), Some(to)) =
+                (&mut facts.since_start, &start.head, &facts.head)
+                && from != to
+            {
+                changes.leave_out(&self.files_of_others(directory, from, to).await);
+            }
         }
         Ok(facts)
     }
@@ -211,6 +223,28 @@ impl Runner<'_> {
             Ok(diff) => Ok(Some(parse_diff(&diff.stdout))),
             Err(GitError::Refused(_)) => Ok(None),
             Err(fault) => Err(fault),
+        }
+    }
+
+    /// Returns the files that only other people have changed between two commits: a pull, a merge and a change of the branch bring
+    /// these. If that is not known, there are none.
+    async fn files_of_others(&self, directory: &Path, from: &str, to: &str) -> HashSet<String> {
+        let mails = logged_mails(directory);
+        let log = format!(
+            "log -z --max-count={AUTHORS_CAP} --format=%x01%ae%x00%ce --name-only --no-renames --no-ext-diff --no-textconv \
+             --no-color --no-decorate --no-notes --no-mailmap --no-show-signature {from}...{to} --"
+        );
+        match self.run_git(&log).await {
+            Ok(log) => {
+                let commits = log.stdout.split(|&byte| byte == 1).skip(1).count();
+                let is_all = !log.truncated && commits < AUTHORS_CAP && !mails.is_empty();
+                let others = is_all.then(|| parse_others(&log.stdout, &mails));
+                others.unwrap_or_default()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the authors of the commits are not known");
+                HashSet::new()
+            }
         }
     }
 

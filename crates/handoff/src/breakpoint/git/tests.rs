@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::{
-    directory::{logged_commits, logged_notes, operation_in, work_tree_of},
-    parse::{FILES_CAP, filters_in, parse_diff, parse_log, parse_status},
+    directory::{logged_commits, logged_mails, logged_notes, operation_in, work_tree_of},
+    parse::{FILES_CAP, filters_in, parse_diff, parse_log, parse_others, parse_status},
     *,
 };
 
@@ -278,4 +278,28 @@ fn a_linked_work_tree_is_known_by_an_absolute_and_by_a_relative_place() {
         std::fs::write(directory.join("gitdir"), &recorded).unwrap();
         assert_eq!(work_tree_of(&directory), top, "{recorded}");
     }
+}
+
+#[test]
+fn a_file_is_of_others_if_no_commit_of_it_is_ones_own() {
+    let printed = "\u{1}eve@x\0eve@x\0\nboth.rs\0a b.rs\0\u{1}me@x\0me@x\0\u{1}me@x\0eve@x\0\nboth.rs\0\u{1}eve@x\0me@x\0\npicked.rs\0";
+    for (mails, expected) in [
+        (&["me@x"][..], &["a b.rs"][..]),
+        (&["eve@x"], &[]),
+        (&["ada@x"], &["a b.rs", "both.rs", "picked.rs"]),
+    ] {
+        let mails = mails.iter().map(|mail| mail.as_bytes().to_vec()).collect();
+        let mut others = Vec::from_iter(parse_others(printed.as_bytes(), &mails));
+        others.sort();
+        assert_eq!(others, expected);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("logs")).unwrap();
+    let ids = format!("{HEAD} {HEAD}");
+    let log = format!(
+        "half@x> 1 +0000\n{ids} A B <me@x> 1 +0000\tcommit: <not@x>\n{ids} A <> 1 +0000\treset\n"
+    );
+    std::fs::write(directory.path().join("logs/HEAD"), log).unwrap();
+    let expected = [b"me@x".to_vec(), Vec::new()];
+    assert_eq!(logged_mails(directory.path()), HashSet::from(expected));
 }
