@@ -127,10 +127,15 @@ fn below_headings(text: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Reports whether a text is what is left of another one where some of its characters are removed.
+/// Reports whether a text is what is left of another one where words, or one piece of any kind, are removed.
 fn is_part_of(text: &str, whole: &str) -> bool {
-    let mut whole = whole.chars();
-    text.chars().all(|c| whole.any(|other| other == c))
+    let mut words = whole.split_whitespace();
+    let same = text.chars().zip(whole.chars());
+    let same = same.take_while(|(one, other)| one == other);
+    let same: usize = same.map(|(one, _)| one.len_utf8()).sum();
+    text.split_whitespace()
+        .all(|word| words.any(|other| other == word))
+        || whole[same..].ends_with(&text[same..])
 }
 
 #[cfg(test)]
@@ -294,5 +299,28 @@ mod tests {
         assert!(words(&long)[0].len() < 3_000);
         let pasted = added(&"line of a log\n".repeat(5_000));
         assert_eq!(words(&pasted), words(&added("")));
+    }
+
+    #[test]
+    fn a_short_line_is_new_though_its_letters_are_in_a_removed_one() {
+        let decision = "- use sqlite (because: one file)";
+        for (line, new) in [
+            ("- use it", Some("use it")),
+            ("- see", Some("see")),
+            ("- use line", Some("use line")),
+            ("- use sqlite", None),
+            ("- use file)", None),
+            ("- use sqlite (one file)", None),
+        ] {
+            let state = edited(&[(decision, line)]);
+            assert_eq!(words(&state), Vec::from_iter(new), "{line}");
+        }
+        for (line, whole) in [
+            ("既に書く", "既に長い本文を書く"),
+            ("не", "никогда не трогай"),
+        ] {
+            assert!(is_part_of(line, whole), "{line}");
+        }
+        assert!(!is_part_of("書本", "既に書く長い本文"));
     }
 }

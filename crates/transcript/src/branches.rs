@@ -38,7 +38,7 @@ const KEPT: usize = 4_096;
 const NAME: &[u8] = b"\"uuid\":\"";
 
 /// The kinds of the records that the client writes when a turn has ended.
-pub(super) const TURN_ENDS: [&str; 2] = ["stop_hook_summary", "turn_duration"];
+pub const TURN_ENDS: [&str; 2] = ["stop_hook_summary", "turn_duration"];
 
 /// The most bytes of a name.
 const NAME_CAP: usize = 64;
@@ -87,7 +87,7 @@ impl Branches {
     }
 
     /// Takes the next line; returns whether it is not taken back.
-    pub(super) fn take_line(&mut self, line: &[u8]) -> bool {
+    pub fn take_line(&mut self, line: &[u8]) -> bool {
         let number = self.lines;
         self.lines += 1;
         if number < self.known {
@@ -105,7 +105,7 @@ impl Branches {
     }
 
     /// Reports whether the line of this number is not taken back.
-    pub(super) fn is_kept(&self, line: u64) -> bool {
+    pub fn is_kept(&self, line: u64) -> bool {
         self.taken_back_with(line).is_none()
     }
 
@@ -118,7 +118,7 @@ impl Branches {
     }
 
     /// Returns the number of the line that was taken last.
-    pub(super) const fn line_number(&self) -> u64 {
+    pub const fn line_number(&self) -> u64 {
         self.lines.saturating_sub(1)
     }
 
@@ -136,7 +136,7 @@ impl Branches {
     }
 
     /// Takes a record of the line that was taken last.
-    pub(super) fn take_record(&mut self, record: &Value) {
+    pub fn take_record(&mut self, record: &Value) {
         let line = self.line_number();
         if self.lines != self.known || record["isSidechain"] == true {
             return;

@@ -1,5 +1,7 @@
 //! A session condensed to the content that a summary needs: the messages and their authors, the changes to files, the failures.
 //!
+//! What a rewind has taken back is left out.
+//!
 //! It is read from the transcript's blocks and bounded in every dimension: a text keeps its start, a result is kept only if it is
 //! a failure, and in a long session the oldest tool calls go first, then the oldest replies, then the oldest prompts; the first
 //! prompt always stays.
@@ -11,6 +13,7 @@ use serde_json::Value;
 
 use super::make_harmless;
 use pitstop_transcript::{
+    branches::{Branches, TURN_ENDS},
     commands::{ShellMode, shell_mode},
     content::{Block, each_block, joined_text, tool_output},
     denial::{Denial, read_denial},
@@ -57,10 +60,12 @@ pub struct History {
 
 #[derive(Debug, Default)]
 struct Log {
-    entries: VecDeque<(Kind, String)>,
+    branches: Branches,
+    /// The entries, each with the number of its line.
+    entries: VecDeque<(Kind, u64, String)>,
     bytes: usize,
     left_out: u64,
-    first: Option<String>,
+    first: Option<(u64, String)>,
     /// The directory of the session, with which its paths begin.
     directory: Option<String>,
     /// The prompts that pitstop types by itself, as they are configured.
@@ -85,6 +90,7 @@ impl History {
     pub fn finish(mut self) -> Self {
         self.log.take_line(self.splitter.pending());
         self.splitter = Splitter::default();
+        self.log.drop_taken_back();
         self.log.shrink_to(HISTORY_CAP);
         self
     }
@@ -98,14 +104,14 @@ impl History {
     pub fn to_text(&self) -> String {
         let log = &self.log;
         let mut out = String::new();
-        if let Some(first) = &log.first {
+        if let Some((_, first)) = &log.first {
             out.push_str(&format!("User: {first}\n"));
         }
         if log.left_out > 0 {
             let count = log.left_out;
             out.push_str(&format!("\n({count} older entries are left out.)\n"));
         }
-        for (kind, text) in &log.entries {
+        for (kind, _, text) in &log.entries {
             // Messages of people and of the model are separated by a blank line; calls follow one another.
             if *kind != Kind::Call {
                 out.push('\n');
@@ -119,6 +125,7 @@ impl History {
 
 impl Log {
     fn take_line(&mut self, line: &[u8]) {
+        self.branches.take_line(line);
         if line.len() > LINE_CAP {
             self.left_out += 1;
             return;
@@ -129,11 +136,16 @@ impl Log {
             b"\"assistant\"",
             b"\"queued_command\"",
             b"\"compact_boundary\"",
+            // These show where a rewind has led.
+            b"\"last-prompt\"",
+            b"\"environment\"",
         ];
-        if !spoken.iter().any(|mark| memmem::find(line, mark).is_some()) {
+        let mut marks = spoken.into_iter().chain(TURN_ENDS.map(str::as_bytes));
+        if !marks.any(|mark| memmem::find(line, mark).is_some()) {
             return;
         }
         for record in parsed_records(line) {
+            self.branches.take_record(&record);
             self.take_record(&record);
         }
         if self.bytes > 3 * HISTORY_CAP {
@@ -186,19 +198,34 @@ impl Log {
 
     fn add_entry(&mut self, kind: Kind, text: String) {
         self.bytes += text.len() + 2;
-        self.entries.push_back((kind, text));
+        let line = self.branches.line_number();
+        self.entries.push_back((kind, line, text));
+    }
+
+    /// Drops what a rewind has taken back.
+    fn drop_taken_back(&mut self) {
+        let (branches, bytes) = (&self.branches, &mut self.bytes);
+        self.first.take_if(|(line, _)| !branches.is_kept(*line));
+        self.entries.retain(|(_, line, text)| {
+            let stays = branches.is_kept(*line);
+            if !stays {
+                *bytes -= text.len() + 2;
+            }
+            stays
+        });
     }
 
     /// Drops the oldest entries of the least important kind, until the rest fits.
     fn shrink_to(&mut self, limit: usize) {
-        let limit = limit.saturating_sub(self.first.as_ref().map_or(0, String::len));
+        let first = self.first.as_ref().map_or(0, |(_, first)| first.len());
+        let limit = limit.saturating_sub(first);
         for kind in [Kind::Call, Kind::Reply, Kind::Prompt] {
             let mut over = self.bytes.saturating_sub(limit);
             if over == 0 {
                 return;
             }
             let (bytes, left_out) = (&mut self.bytes, &mut self.left_out);
-            self.entries.retain(|(have, text)| {
+            self.entries.retain(|(have, _, text)| {
                 let goes = over > 0 && *have == kind;
                 if goes {
                     let size = text.len() + 2;
@@ -262,7 +289,9 @@ impl Log {
             prompts::of_human(text).filter(|_| human)
         };
         match own {
-            Some(own) if self.first.is_none() => self.first = Some(clipped(&own, FIRST_CAP)),
+            Some(own) if self.first.is_none() => {
+                self.first = Some((self.branches.line_number(), clipped(&own, FIRST_CAP)));
+            }
             Some(own) => {
                 self.add_entry(Kind::Prompt, format!("User: {}", clipped(&own, PROMPT_CAP)));
             }
@@ -590,6 +619,44 @@ mod tests {
             history.push(line.as_bytes());
             let history = history.finish();
             let _ = history.to_text();
+        }
+    }
+
+    #[test]
+    fn what_a_rewind_has_taken_back_is_left_out() {
+        let named = |mut record: Value, name: &str, parent: Option<&str>| {
+            record["uuid"] = json!(name);
+            record["parentUuid"] = json!(parent);
+            record
+        };
+        let mark = json!({"type": "last-prompt", "explicit": true, "leafUuid": "00000000-0000-0000-0000-000000000000"});
+        let runs = calls("1", "Bash", &json!({"command": "ls"}));
+        let begun = "User: build it\n\nAssistant: Built.\n";
+        for (parent, before) in [
+            (
+                Some("a3"),
+                format!("{begun}\nUser: use tabs\nBash: ls\n\nAssistant: Tabs.\n"),
+            ),
+            (Some("a1"), begun.to_owned()),
+            (None, String::new()),
+        ] {
+            let text = history(&[
+                named(says("build it"), "u1", None),
+                named(replies("Built."), "a1", Some("u1")),
+                named(says("use tabs"), "u2", Some("a1")),
+                named(runs.clone(), "a2", Some("u2")),
+                named(replies("Tabs."), "a3", Some("a2")),
+                named(says("go on"), "u3", parent),
+                if parent.is_none() {
+                    mark.clone()
+                } else {
+                    json!({})
+                },
+                named(replies("Done."), "a4", Some("u3")),
+            ])
+            .to_text();
+            let expected = format!("{before}\nUser: go on\n\nAssistant: Done.\n");
+            assert_eq!(text, expected, "{parent:?}");
         }
     }
 }
