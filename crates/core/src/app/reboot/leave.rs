@@ -26,12 +26,7 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     model.draft.leave_editors(model.now).carry_out(model);
     carried::keep(model, Keep::Now);
     model.view.close(Overlay::Review);
-    // A session that has gone on without the handoff stays the one to be resumed.
-    let is_passed = |one: &Attempt| one.passed_over && one.awaits_proof() && !one.is_proven();
-    if model.reboot.has_attempt(is_passed)
-        && !model.session.submission.is_open()
-        && !is_unattended(model)
-    {
+    if is_passed(model) {
         end(model, End::Finished { warmed_up: false });
     }
     // A reboot that has harmed something is left in the journal for the next start to finish.
@@ -51,4 +46,20 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
         return;
     }
     ending::on(model, EndingEvent::Begins { urgent });
+}
+
+/// Closes a reboot whose new agent has ended, cleanly or not, where no more than its warm-up prompt is missing, or where the session has
+/// gone on without the handoff: from here on it is an agent that ended like any other.
+pub(in crate::app) fn agent_gone(model: &mut Model, is_clean: bool) {
+    if model.reboot.has_attempt(Attempt::is_warming) || is_clean && is_passed(model) {
+        end(model, End::Finished { warmed_up: false });
+    }
+}
+
+/// Reports whether the session has gone on without the handoff: it stays the one to be resumed.
+fn is_passed(model: &Model) -> bool {
+    let is_passed = |one: &Attempt| one.passed_over && one.awaits_proof() && !one.is_proven();
+    model.reboot.has_attempt(is_passed)
+        && !model.session.submission.is_open()
+        && !is_unattended(model)
 }

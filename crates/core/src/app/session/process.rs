@@ -21,6 +21,7 @@ use crate::app::{
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
+        leave,
     },
 };
 
@@ -117,6 +118,7 @@ pub fn ended(model: &mut Model, end: ProcessEnd) {
     let Some((exit, was_ending)) = ended else {
         return;
     };
+    leave::agent_gone(model, exit == Exit::Code(0));
     // What a person has typed goes into the prompt box of the agent that resumes its session. What was typed to end the agent is no
     // prompt. A reboot that has the prompt box keeps it by itself.
     let attempt = model.reboot.attempt.as_ref();

@@ -1467,3 +1467,53 @@ fn a_prompt_that_a_hook_has_refused_in_a_cleared_session_undoes_no_reboot() {
         assert_eq!(bench.model.session.id, session(9));
     }
 }
+
+#[test]
+fn an_agent_that_ends_before_its_warm_up_has_ended_like_any_other() {
+    for (code, reason) in [
+        (0, EndReason::Natural),
+        (1, EndReason::Crash),
+        (137, EndReason::Crash),
+    ] {
+        let mut config = Config::default();
+        config.reboot.warmup_prompt = Some("Run the tests.".to_owned());
+        let mut bench = Bench::with(config);
+        bench.rebooted_to_new();
+        assert_eq!(bench.step(), Some(Step::Warming));
+        bench.exited(code);
+        assert_eq!(
+            (bench.step(), bench.ended(1)),
+            (None, Some(reason)),
+            "{code}"
+        );
+        assert_eq!(bench.journaled.last(), Some(&Step::Done));
+        assert_eq!(bench.model.view.overlay, Some(Overlay::Exited));
+        let record = bench.model.lineage.iterations()[1].reboot.as_ref();
+        assert!(record.is_some_and(|record| record.verified && !record.warmed_up));
+    }
+}
+
+#[test]
+fn an_agent_that_a_person_ends_behind_another_prompt_is_not_rolled_back() {
+    for prompt in ["something else", "数える", "и ещё"] {
+        let mut bench = Bench::new();
+        bench.rebooted();
+        bench.spawned(3);
+        bench.started(NEW);
+        bench.prompted(NEW, prompt);
+        assert_eq!(bench.step(), Some(Step::Verifying));
+        let effects = bench.exited(0);
+        assert_eq!((bench.step(), starts(&effects)), (None, vec![]), "{prompt}");
+        assert_eq!(bench.journaled.last(), Some(&Step::Done), "{prompt}");
+        assert_eq!(bench.model.session.id, session(NEW), "{prompt}");
+        assert_eq!(bench.ended(1), Some(EndReason::Natural), "{prompt}");
+    }
+    // One that has died at once is still rolled back.
+    let mut bench = Bench::new();
+    bench.rebooted();
+    bench.spawned(3);
+    bench.started(NEW);
+    let effects = bench.exited(0);
+    let back: Vec<_> = starts(&effects).iter().map(|one| one.session).collect();
+    assert_eq!(back, [session(OLD)]);
+}
