@@ -304,8 +304,8 @@ fn entry_rows(
     rows
 }
 
-/// Asks whether to quit while the agent works.
-pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+/// Asks whether to quit while the agent works; returns the place of the keys.
+pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) -> Rect {
     let background = &model.session.agent.background;
     let doing = match model.session.agent.state {
         AgentState::Dialog => Some("A dialog of the agent is open.".to_owned()),
@@ -350,11 +350,11 @@ pub(super) fn draw_quit(buf: &mut Buffer, pane: Rect, model: &Model, theme: &The
         &said,
         &["d detach", "Enter/y end the agent", "any other key stays"],
         theme,
-    );
+    )
 }
 
-/// Shows that the agent's process is gone, and the actions that are left.
-pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) {
+/// Shows that the agent's process is gone, and the actions that are left; returns the place of their keys.
+pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &Theme) -> Rect {
     let how = model.session.agent.exit.as_deref();
     let how = how.map(|how| format!(": {}", text::safe(how).trim_end_matches('.')));
     let mut said = vec![format!("Its process is gone{}.", how.unwrap_or_default())];
@@ -384,10 +384,10 @@ pub(super) fn draw_exited(buf: &mut Buffer, pane: Rect, model: &Model, theme: &T
         Some("Esc hide"),
     ];
     let keys: Vec<&str> = keys.into_iter().flatten().collect();
-    draw_question(buf, pane, "The agent has ended", &said, &keys, theme);
+    draw_question(buf, pane, "The agent has ended", &said, &keys, theme)
 }
 
-/// Draws a question over the pane, which it is about.
+/// Draws a question over the pane, which it is about; returns the place of its keys.
 fn draw_question(
     buf: &mut Buffer,
     pane: Rect,
@@ -395,7 +395,7 @@ fn draw_question(
     said: &[String],
     keys: &[&str],
     theme: &Theme,
-) {
+) -> Rect {
     let wide = 64.min(pane.width);
     let cells = usize::from(wide.saturating_sub(4));
     let hints = frame::hint_rows(keys, cells, theme);
@@ -407,9 +407,11 @@ fn draw_question(
         .take(room)
         .collect();
     lines.push(Line::default());
+    let above = lines.len() as u16;
     lines.extend(hints);
     let area = frame::centred(pane, wide, (lines.len() as u16).saturating_add(2));
     frame::clear_beside(buf, pane, area);
     let inner = frame::draw_border(buf, area, frame::title(title, true, theme), true, theme);
     frame::rows(buf, inner.inner(Margin::new(1, 0)), &lines);
+    frame::below(inner, above)
 }

@@ -4,7 +4,10 @@
 //! a panel or an overlay, and in the questions that lie over everything.
 
 use crossterm::event::KeyEvent;
-use ratatui::{buffer::Buffer, layout::Rect};
+use ratatui::{
+    buffer::Buffer,
+    layout::{Position, Rect},
+};
 
 use pitstop_base::keymap::Chord;
 use pitstop_core::app::{
@@ -14,7 +17,7 @@ use pitstop_core::app::{
 };
 use pitstop_terminal::screen::Screen;
 
-use super::{Theme, paint, review};
+use super::{Theme, help, paint, review};
 
 /// Returns the keys of the hint at a cell of the host terminal; none where there is no hint.
 pub fn keys_at(
@@ -31,9 +34,21 @@ pub fn keys_at(
     }
     let mut buf = Buffer::empty(layout.whole);
     // Borders and dots separate the hints, so they are read as they are.
-    paint(&mut buf, model, screen, &theme.clone().in_ascii(false));
+    let plain = theme.clone().in_ascii(false);
+    paint(&mut buf, model, screen, &plain);
     if is_review && !has_hints(model, &layout, row) {
         return review::keys_at(&buf, model, theme, column, row);
+    }
+    let pane = layout.pane_inner();
+    let keys = match model.view.overlay {
+        Some(Overlay::Quit) => help::draw_quit(&mut buf, pane, model, &plain),
+        Some(Overlay::Exited) => help::draw_exited(&mut buf, pane, model, &plain),
+        _ => layout.whole,
+    };
+    let at = Position::new(column, row);
+    // What lies around a question is the agent's text.
+    if !keys.contains(at) && !layout.footer.contains(at) {
+        return Vec::new();
     }
     read_keys(model, &said_at(&buf, column, row)).unwrap_or_default()
 }

@@ -183,8 +183,12 @@ fn draw_overlay(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &Theme)
         Some(Overlay::Contents { scroll }) => {
             contents::draw(buf, layout.whole, model, scroll, theme);
         }
-        Some(Overlay::Quit) => help::draw_quit(buf, layout.pane_inner(), model, theme),
-        Some(Overlay::Exited) => help::draw_exited(buf, layout.pane_inner(), model, theme),
+        Some(Overlay::Quit) => {
+            help::draw_quit(buf, layout.pane_inner(), model, theme);
+        }
+        Some(Overlay::Exited) => {
+            help::draw_exited(buf, layout.pane_inner(), model, theme);
+        }
     }
 }
 

@@ -195,7 +195,7 @@ mod tests {
             rows[0].to_string()
         };
         let mut reading = Reading::default();
-        reading.key(KeyEvent::from(KeyCode::Char('G')), &text);
+        reading.key(KeyEvent::from(KeyCode::Char('G')), &text, 0);
         assert_eq!(first(&reading), "line 30");
         reading.scroll(-1);
         assert_eq!(first(&reading), "line 29");

@@ -174,7 +174,8 @@ pub(super) fn keys_at(
     if section.last().is_some_and(|heading| heading == CONTENTS) && !panel.lists_missing {
         let at = section.len() - 1;
         return match model.view.reading.section {
-            None => press(KeyCode::Tab, at + 1),
+            // The first section is the one in view there.
+            None => [press(KeyCode::Home, 1), press(KeyCode::Tab, at + 1)].concat(),
             Some(now) if now < at => press(KeyCode::Tab, at - now),
             Some(0) => press(KeyCode::BackTab, 1),
             // From the one before it is shown again, wherever the reader has gone.

@@ -2157,7 +2157,10 @@ fn a_click_on_a_hint_is_the_key_that_it_names() {
     // Words of the message are no hints.
     assert_eq!(keys(&model, "batches of 4096"), []);
     // A click on a section of the list goes to it, and one on a way takes it.
-    assert_eq!(keys(&model, "┃ Key decisions"), [KeyCode::Tab; 3]);
+    assert_eq!(
+        keys(&model, "┃ Key decisions"),
+        [KeyCode::Home, KeyCode::Tab, KeyCode::Tab, KeyCode::Tab]
+    );
     for _ in 0..5 {
         press(&mut model, KeyCode::Tab);
     }
@@ -2526,5 +2529,29 @@ fn a_question_keeps_its_keys_in_a_low_terminal() {
         for key in ["q quit", "Esc hide"] {
             assert!(shown.contains(key), "{size:?}:\n{shown}");
         }
+    }
+}
+
+#[test]
+fn a_click_beside_the_keys_of_a_question_is_no_key() {
+    let theme = Theme::default();
+    for (overlay, hint, key) in [
+        (Overlay::Quit, "d detach", KeyCode::Char('d')),
+        (Overlay::Exited, "q quit", KeyCode::Char('q')),
+    ] {
+        let mut model = working(NORMAL);
+        model.view.overlay = Some(overlay);
+        let pane = layout::layout(&model).pane_inner();
+        let mut said = Screen::new(PaneSize::new(pane.width, pane.height), 0);
+        let lines = b"q leave the loop\r\nEnter the name\r\na good thing\r\nd detach";
+        said.feed(lines, Instant::now());
+        for row in pane.y..pane.y + 4 {
+            let keys = ui::hint::keys_at(&model, &said, &theme, pane.x + 1, row);
+            assert!(keys.is_empty(), "{row}: {keys:?}");
+        }
+        let (column, row) = place_of(&model, hint);
+        let keys = ui::hint::keys_at(&model, &screen(&model), &theme, column + 2, row);
+        let keys: Vec<KeyCode> = keys.iter().map(|event| event.code).collect();
+        assert_eq!(keys, [key]);
     }
 }

@@ -243,8 +243,12 @@ impl HandoffDraft {
         follows
     }
 
-    /// Handles a key while the panel has the focus, or the editor in the review; the panel shows this text.
-    pub(in crate::app) fn panel_key(&mut self, key: KeyEvent, shown: &str) -> KeyOutcome {
+    /// Handles a key while the panel has the focus, or the editor in the review; the panel shows this text with this line in view.
+    pub(in crate::app) fn panel_key(
+        &mut self,
+        key: KeyEvent,
+        (shown, line): (&str, usize),
+    ) -> KeyOutcome {
         let mut done = Consequences::default();
         let mut request = None;
         // A pattern that is being typed has every key.
@@ -254,7 +258,7 @@ impl HandoffDraft {
             // The next key is Esc for many, and must not close what lies below the editor.
             (Some(Edited::Save), _) => done = self.save_edit(),
             (Some(Edited::Changed | Edited::Moved), _) => {}
-            (None, _) if typing => self.handoff.reading.key(key, shown),
+            (None, _) if typing => self.handoff.reading.key(key, shown, line),
             (None, KeyCode::Char('e' | 'i') | KeyCode::Enter) => {
                 request = Some(Request::EditHandoff);
             }
@@ -266,7 +270,7 @@ impl HandoffDraft {
                 done.copy_document("handoff", &self.handoff.current().text);
             }
             (None, KeyCode::Esc | KeyCode::Char('q')) => request = Some(Request::FocusPane),
-            (None, _) => self.handoff.reading.key(key, shown),
+            (None, _) => self.handoff.reading.key(key, shown, line),
         }
         (done, request)
     }

@@ -137,8 +137,9 @@ fn own_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
         }
         (Some(Overlay::Review), _) | (None, Focus::Handoff) => {
             let reads = model.draft.handoff.editor.is_none();
-            let shown = reads.then(|| editing::shown_text(model));
-            model.draft.panel_key(key, &shown.unwrap_or_default())
+            let shown = reads.then(|| (editing::shown_text(model), editing::line_in_view(model)));
+            let (shown, line) = shown.unwrap_or_default();
+            model.draft.panel_key(key, (&shown, line))
         }
         (Some(overlay), _) => model.view.overlay_key(overlay, key, &model.config.keys),
         (None, Focus::Pane) => {
@@ -404,7 +405,7 @@ impl HandoffDraft {
         let mut request = None;
         match key.code {
             // A pattern that is being typed has every key.
-            _ if reading.typing.is_some() => reading.key(key, text),
+            _ if reading.typing.is_some() => reading.key(key, text, line),
             KeyCode::Enter | KeyCode::Char('a') => request = Some(Request::Approve),
             KeyCode::Char('t') => request = Some(Request::Take(other)),
             KeyCode::Char('w') => request = Some(Request::Take(next)),
@@ -424,7 +425,7 @@ impl HandoffDraft {
             KeyCode::Char('+') => done = self.add_missing(),
             KeyCode::Char('P') => done = self.pin_prompt(line),
             KeyCode::Char('D') => done = self.drop_prompt(line),
-            _ => reading.key(key, text),
+            _ => reading.key(key, text, line),
         }
         (done, request)
     }

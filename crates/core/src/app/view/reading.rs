@@ -151,8 +151,8 @@ impl Reading {
         self.offset = self.bounds.nearest(self.offset).saturating_add(rows);
     }
 
-    /// Takes a key that reads.
-    pub fn key(&mut self, key: KeyEvent, text: &str) {
+    /// Takes a key that reads, with this line in view.
+    pub fn key(&mut self, key: KeyEvent, text: &str, line: usize) {
         if self.typing.is_some() {
             return self.type_key(key, text);
         }
@@ -164,9 +164,9 @@ impl Reading {
             KeyCode::PageUp => self.scroll(-15),
             KeyCode::Home | KeyCode::Char('g') => self.go(0),
             KeyCode::End | KeyCode::Char('G') => self.go(text.split('\n').count()),
-            KeyCode::Tab => self.step(text, 1),
-            KeyCode::BackTab => self.step(text, -1),
-            KeyCode::Char('o') | KeyCode::Right | KeyCode::Left => self.toggle(text),
+            KeyCode::Tab => self.step(text, line, 1),
+            KeyCode::BackTab => self.step(text, line, -1),
+            KeyCode::Char('o') | KeyCode::Right | KeyCode::Left => self.toggle(text, line),
             KeyCode::Char('z') => self.toggle_all(text),
             KeyCode::Char('/') => self.typing = Some(String::new()),
             KeyCode::Char('n') => self.find(text, true),
@@ -254,15 +254,18 @@ impl Reading {
         }
     }
 
-    /// Moves to the next section, or the one before.
-    fn step(&mut self, text: &str, by: isize) {
+    /// Moves to the next section, or the one before; where none is selected, to the one in view.
+    fn step(&mut self, text: &str, line: usize, by: isize) {
         let sections = sections(text);
         if sections.is_empty() {
             return;
         }
         let last = sections.len() - 1;
         let at = match self.section {
-            None => 0,
+            None => {
+                let above = sections.partition_point(|section| section.line <= line);
+                above.saturating_sub(1)
+            }
             Some(at) => at.saturating_add_signed(by).min(last),
         };
         self.section = Some(at);
@@ -271,9 +274,9 @@ impl Reading {
         self.offset = -2;
     }
 
-    fn toggle(&mut self, text: &str) {
+    fn toggle(&mut self, text: &str, line: usize) {
         if self.section.is_none() {
-            self.step(text, 1);
+            self.step(text, line, 1);
         }
         if let Some(at) = self.section
             && !self.toggled.remove(&at)
@@ -336,7 +339,8 @@ mod tests {
     const TEXT: &str = "marker\n\n## One\n\nalpha\n\n```\n## not one\n```\n\n## Two\n1\n2\n3\n4\n5\n6\n7\n8\nbeta\nAlpha again";
 
     fn press(reading: &mut Reading, code: KeyCode) {
-        reading.key(KeyEvent::from(code), TEXT);
+        let line = reading.line_in_view(TEXT, 40);
+        reading.key(KeyEvent::from(code), TEXT, line);
     }
 
     #[test]
@@ -360,7 +364,7 @@ mod tests {
         let all = sections(expected);
         let open = |reading: &Reading| [0, 1, 2].map(|at| reading.is_open(at, &all[at]));
         assert_eq!(open(&reading), [true, false, false]);
-        reading.key(KeyEvent::from(KeyCode::Char('z')), expected);
+        reading.key(KeyEvent::from(KeyCode::Char('z')), expected, 0);
         assert_eq!(open(&reading), [true; 3]);
     }
 
@@ -461,5 +465,25 @@ mod tests {
         reading.show(TEXT, 19);
         assert!(!reading.is_hidden(&sections(TEXT), 19));
         assert_eq!(reading.line_in_view(TEXT, 40), 19);
+    }
+
+    #[test]
+    fn without_a_selected_section_the_keys_begin_at_the_one_in_view() {
+        for (code, rows, section) in [
+            (KeyCode::Tab, 0, 0),
+            (KeyCode::Tab, 3, 0),
+            (KeyCode::Tab, 40, 1),
+            (KeyCode::BackTab, 40, 1),
+            (KeyCode::Char('o'), 40, 1),
+            (KeyCode::Char('o'), 0, 0),
+        ] {
+            let mut reading = Reading::default();
+            reading.scroll(rows);
+            press(&mut reading, code);
+            assert_eq!(reading.section, Some(section), "{code:?} {rows}");
+            assert_eq!(reading.anchor, sections(TEXT)[section].line);
+            let opened = reading.toggled.contains(&section);
+            assert_eq!(opened, code == KeyCode::Char('o'));
+        }
     }
 }
