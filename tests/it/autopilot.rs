@@ -726,7 +726,10 @@ fn a_run_whose_supervisor_was_killed_goes_on_with_its_counts_when_it_is_called_a
 #[test]
 fn a_run_that_dies_before_the_first_word_of_its_agent_goes_on_with_its_counts() {
     // The agent itself does not begin, or it could say its first word before it is hung up.
-    let deadly = "[ -e deadly ] && sleep 0.5 && kill -9 $PPID && exec sleep 1000";
+    let begun = "until ls .pitstop/runs/*/meta.json; do sleep 0.1; done";
+    let deadly = format!(
+        "[ -e deadly ] && {{ {begun}; sleep 0.5; kill -9 $PPID; exec sleep 1000; }} >/dev/null 2>&1"
+    );
     let launch = json(demo())
         .behind(&format!("case \"$*\" in *--settings*) {deadly}; esac"))
         .env("PITSTOP_DEMO_AUTO", "0")
