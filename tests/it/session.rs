@@ -397,6 +397,41 @@ fn what_a_rewind_to_the_beginning_took_back_is_not_read_after_a_crash() {
     supervisor.wait_until("it is read so", || is_read(&supervisor));
 }
 
+/// `--fork-session` and `/branch` go on in the pane, under a new id, and nothing of them is in the client's daemon.
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_fork_and_a_branch_are_followed_in_the_pane() {
+    let launch = Launch::live().set("summary.generate_summaries=false");
+    let answers = (0..3).map(|n| Answer::text(&format!("Answer {n}.")));
+    launch.api().answer(answers);
+    let supervisor = launch.start_idle();
+    supervisor.turn("Count the herons", "Answer 0.");
+    let first = session_of(&supervisor.status());
+    let forks = ["--resume", &first, "--fork-session"];
+    let launch = supervisor.kill().agent_args(forks);
+    let supervisor = launch.start_showing("Answer 0.");
+    let is_new = |status: &Value, before: &str| {
+        status["agent"]["state"] == "idle" && session_of(status) != before
+    };
+    let status = supervisor.wait_for_status(|status| is_new(status, &first));
+    let forked = session_of(&status);
+    supervisor.turn("Count the storks", "Answer 1.");
+    assert_eq!(session_of(&supervisor.status()), forked);
+    supervisor.prompt("/branch");
+    let status = supervisor.wait_for_status(|status| is_new(status, &forked));
+    assert_ne!(session_of(&status), first);
+    supervisor.turn("Count the gulls", "Answer 2.");
+    let said = ["herons", "storks", "gulls"];
+    supervisor.wait_until("all of it is read", || {
+        let text = supervisor.handoff_text();
+        said.iter().all(|word| text.contains(word))
+    });
+    assert_eq!(supervisor.status()["iteration"], 1);
+    supervisor.quit();
+    supervisor.wait_for_exit(SOON);
+    assert!(!supervisor.screen().contains("in the background"));
+}
+
 /// A client that meets its home for the first time: it asks about the project, and then about the key.
 fn at_its_first_start() -> Launch {
     let launch = Launch::live();
