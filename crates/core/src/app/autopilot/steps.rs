@@ -140,7 +140,13 @@ impl Run {
             if reboot.is_overdue && !self.pilot.plan.attended {
                 self.wait_once_for(Due::Undelivered, UNDELIVERED, acts);
             } else if reboot.awaits_background && !reboot.is_overdue {
-                self.wait_once_for(Due::Background, facts.agent.background_wait, acts);
+                // What was waited for long enough at the end of a turn is not waited for again.
+                let time = if self.awaits(facts.agent.background.ids()) {
+                    facts.agent.background_wait
+                } else {
+                    SETTLE
+                };
+                self.wait_once_for(Due::Background, time, acts);
             }
             // The reboot was begun because the figures are in.
             if state != AgentState::Busy {

@@ -1001,3 +1001,20 @@ fn a_trim_of_a_run_that_no_one_watches_is_approved_once_it_is_known() {
         assert_eq!(bench.step(), helps.then_some(Step::Waiting), "{helps}");
     }
 }
+
+#[test]
+fn what_a_run_has_waited_for_long_enough_does_not_hold_up_its_reboot_again() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    let effects = bench.left(OLD, Some("the server runs"), in_background(&["server"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    let effects = bench.pass(Duration::from_secs(30 * 60 + 10), &mut timers);
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+    bench.prompted(OLD, &prompt::go_on());
+    bench.status_line(160_000, 1.0, None);
+    let effects = bench.left(OLD, Some("it runs on"), in_background(&["server"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    assert_eq!(bench.step(), Some(Step::Armed));
+    bench.pass(Duration::from_secs(10), &mut timers);
+    assert_eq!(bench.step(), Some(Step::Ending));
+}
