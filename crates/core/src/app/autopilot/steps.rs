@@ -147,6 +147,9 @@ impl Run {
                     SETTLE
                 };
                 self.wait_once_for(Due::Background, time, acts);
+            } else if state == AgentState::Busy {
+                // A turn that has begun meanwhile is not cut by that wait.
+                self.was_due(Due::Background);
             }
             // The reboot was begun because the figures are in.
             if state != AgentState::Busy {

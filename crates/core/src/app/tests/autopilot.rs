@@ -1018,3 +1018,18 @@ fn what_a_run_has_waited_for_long_enough_does_not_hold_up_its_reboot_again() {
     bench.pass(Duration::from_secs(10), &mut timers);
     assert_eq!(bench.step(), Some(Step::Ending));
 }
+
+#[test]
+fn a_turn_that_a_subagent_begins_is_not_cut_by_the_wait_for_background_work() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    bench.status_line(160_000, 1.0, None);
+    let effects = bench.left(OLD, Some("they work"), in_background(&["a1", "a2"]));
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(29 * 60), &mut timers);
+    let effects = bench.prompted(OLD, "<task-notification>");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(2 * 60), &mut timers);
+    assert_eq!(bench.state(), AgentState::Busy);
+    assert!(bench.step() < Some(Step::Preparing), "{:?}", bench.step());
+}
