@@ -354,8 +354,8 @@ impl Run {
     pub(super) fn clock(&self, facts: &RunFacts) -> Option<Effect> {
         let left = self.pilot.time_left(facts.now);
         let left = left.map(look_within).map(|left| match left {
-            // The run waits for the end of the turn.
-            Duration::ZERO if facts.agent.is_at_work => CLOCK,
+            // The run ends with this event, or waits for a turn, a reboot or a person first.
+            Duration::ZERO => CLOCK,
             left => left.max(Duration::from_millis(100)),
         });
         let waits = match &self.pilot.phase {

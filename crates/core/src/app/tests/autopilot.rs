@@ -1033,3 +1033,15 @@ fn a_turn_that_a_subagent_begins_is_not_cut_by_the_wait_for_background_work() {
     assert_eq!(bench.state(), AgentState::Busy);
     assert!(bench.step() < Some(Step::Preparing), "{:?}", bench.step());
 }
+
+#[test]
+fn a_run_that_is_held_beyond_its_time_does_not_look_all_the_time() {
+    let mut bench = run(plan());
+    bench.control(Control::Pause);
+    bench.said(OLD, "one");
+    bench.wait(Duration::from_hours(2));
+    let effects = bench.send(Event::TimerFired(TimerId::RunClock));
+    let again = all!(effects, Effect::SetTimer(TimerId::RunClock, after) => *after);
+    assert_eq!(again, [Duration::from_secs(10)]);
+    assert_eq!(bench.model.outside.quitting(), None);
+}
