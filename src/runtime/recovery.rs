@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
-use pitstop_base::clean::chain;
+use pitstop_base::{clean::chain, redact::redact};
 use pitstop_core::lineage::{
     EndReason, Iteration, Lineage, Meta, ProcessStamp, Project, RunEnd, RunId,
 };
@@ -125,7 +125,9 @@ pub async fn dead_run(
     let runs = history(store, &HistoryOf::Project(project.clone()), RUNS_BACK).await;
     // Their names have the time only to the second.
     let RunHistory { run, iterations } = runs.into_iter().max_by_key(|one| one.run.started_at)?;
-    let same = run.ended_at.is_none() && run.task.as_deref() == Some(task);
+    // The store has it without its secrets.
+    let known = run.task.as_deref().map(redact);
+    let same = run.ended_at.is_none() && known == Some(redact(task));
     let session = iterations.last().and_then(|one| one.session_id);
     same.then_some((run.run, session))
 }
@@ -178,4 +180,52 @@ async fn close_iterations(
         }
     }
     lineage
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pitstop_store::{StoreOptions, StoreTarget};
+
+    use super::*;
+
+    #[test]
+    fn a_run_is_found_again_by_a_task_that_holds_a_secret() {
+        let state = tempfile::tempdir().unwrap();
+        let project = Project::new(Path::new("/p"), "here");
+        let task = concat!("A_PASSWORD=", "hunter2 is in the way");
+        assert_ne!(redact(task), task);
+        let at = DateTime::UNIX_EPOCH;
+        let record = RunRecord {
+            run: RunId::new(at, [1, 2, 3]),
+            project: project.clone(),
+            process: ProcessStamp {
+                pid: 1,
+                start_time: "x".to_owned(),
+            },
+            agent: "claude".to_owned(),
+            version: "0".to_owned(),
+            task: Some(task.to_owned()),
+            started_at: at,
+            ended_at: None,
+            end_reason: None,
+        };
+        let open = || {
+            let target = StoreTarget::new(None, state.path()).unwrap();
+            Store::open(StoreOptions::new(target))
+        };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let found = runtime.block_on(async {
+            let first = open().await.unwrap().store;
+            let _written = first.begin_run(&record).await.unwrap();
+            first.close().await;
+            let next = open().await.unwrap().store;
+            let found = dead_run(&next, &project, task).await;
+            assert_eq!(dead_run(&next, &project, "another").await, None);
+            next.close().await;
+            found
+        });
+        assert_eq!(found, Some((record.run, None)));
+    }
 }
