@@ -93,9 +93,16 @@ impl Run {
 
     /// Has the task read again now that the figures are in, then decides how to go on.
     pub(super) fn settle(&mut self, facts: &RunFacts, acts: &mut Acts) {
-        let rests = matches!(facts.agent.state, AgentState::Idle | AgentState::Limit);
-        if self.pilot.is_held() || facts.reboot.is_some() || !rests {
+        if self.pilot.is_held() || facts.reboot.is_some() {
             return;
+        }
+        match facts.agent.state {
+            AgentState::Idle | AgentState::Limit => {}
+            // Something lies over the prompt box: the run goes on behind it.
+            AgentState::Dialog | AgentState::Unknown => {
+                return self.wait_for(Due::PromptBox, DIALOG, acts);
+            }
+            _ => return,
         }
         if let Some(quiet) = facts.prompt_box.typing {
             return self.wait_for(Due::Settle, quiet, acts);

@@ -1045,3 +1045,23 @@ fn a_run_that_is_held_beyond_its_time_does_not_look_all_the_time() {
     assert_eq!(again, [Duration::from_secs(10)]);
     assert_eq!(bench.model.outside.quitting(), None);
 }
+
+#[test]
+fn a_watched_run_goes_on_behind_a_dialog_that_was_open_when_it_was_to_settle() {
+    let mut bench = run(plan());
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.used(50_000);
+    let effects = bench.asks("a form of a server");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.prompt_box(PromptBox::Absent);
+    assert_eq!(bench.state(), AgentState::Dialog);
+    let effects = bench.pass(MINUTE, &mut timers);
+    assert!(pastes(&effects).is_empty());
+    let mut effects = bench.ready();
+    effects.extend(bench.stands());
+    keep_timers(bench.since_start, &effects, &mut timers);
+    effects.extend(bench.pass(Duration::from_secs(10), &mut timers));
+    assert_eq!(pastes(&effects), [prompt::go_on()]);
+}
