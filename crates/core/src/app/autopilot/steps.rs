@@ -122,11 +122,7 @@ impl Run {
             }
         }
         if matches!(state, AgentState::Dialog | AgentState::Unknown) {
-            // In an unattended run it stays unanswered.
-            if !self.pilot.plan.attended && !facts.agent.asks_from_afar {
-                self.wait_once_for(Due::Dialog, DIALOG, acts);
-            }
-            return;
+            return self.wait_at_dialog(facts, acts);
         }
         if self.was_due(Due::Dialog) && self.resume_wait(facts, acts) {
             return;
@@ -164,6 +160,19 @@ impl Run {
             return self.type_queued(facts, acts);
         }
         self.watch_agent(facts, acts);
+    }
+
+    /// Waits while a dialog is open. In an unattended run it stays unanswered, but for an answer from afar, which has time up to a cap.
+    fn wait_at_dialog(&mut self, facts: &RunFacts, acts: &mut Acts) {
+        if self.pilot.plan.attended {
+            return;
+        }
+        if !facts.agent.asks_from_afar {
+            return self.wait_once_for(Due::Dialog, DIALOG, acts);
+        }
+        if let Some(end) = self.end_now(facts).filter(|_| facts.reboot.is_none()) {
+            self.finish(end, facts, acts);
+        }
     }
 
     /// Brings the run in line with what the agent does, while nothing else has it.
@@ -331,6 +340,8 @@ impl Run {
             Due::StartupTimeout => return self.agent_silent(facts, acts),
             Due::Background => return acts.push(Act::PushReboot),
             Due::PromptBox => return self.prompt_box_late(facts, acts),
+            // The device was asked while the wait went on.
+            Due::Dialog if facts.agent.asks_from_afar => return,
             Due::Dialog => Trip::Dialog {
                 about: facts.agent.reason.clone().unwrap_or_default(),
             },

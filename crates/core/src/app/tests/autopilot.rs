@@ -1065,3 +1065,32 @@ fn a_watched_run_goes_on_behind_a_dialog_that_was_open_when_it_was_to_settle() {
     effects.extend(bench.pass(Duration::from_secs(10), &mut timers));
     assert_eq!(pastes(&effects), [prompt::go_on()]);
 }
+
+#[test]
+fn a_headless_run_waits_for_an_answer_from_afar_no_longer_than_to_its_cap() {
+    let mut bench = headless();
+    let mut timers = Vec::new();
+    // The dialog is seen, and half a minute begins, before the device is asked.
+    let effects = bench.asks("Bash");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.wait(Duration::from_secs(20));
+    let request = Box::new(PermissionRequest {
+        session: session(OLD),
+        tool: "Bash".to_owned(),
+        input: "cargo test".to_owned(),
+        whole: true,
+        is_plain: true,
+        by_subagent: false,
+    });
+    let effects = bench.send(Event::PermissionAsked {
+        call: Some(CallId(7)),
+        request,
+    });
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.prompt_box(PromptBox::Absent);
+    bench.pass(Duration::from_mins(5), &mut timers);
+    assert_eq!(bench.model.outside.quitting(), None);
+    bench.wait(Duration::from_hours(1));
+    bench.send(Event::TimerFired(TimerId::RunClock));
+    assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(3));
+}
