@@ -156,7 +156,10 @@ impl Reboot {
             let failure = attempt.failure.get_or_insert_with(|| why.to_owned());
             self.failure = Some(failure.clone());
         } else if attempt.kind.is_reboot() {
-            self.note_done(now);
+            // A run that begins a session for every turn does so by intention.
+            if attempt.cause != Cause::Autopilot {
+                self.note_done(now);
+            }
         } else {
             self.failure.clone_from(&attempt.failure);
         }

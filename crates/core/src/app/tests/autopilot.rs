@@ -1094,3 +1094,26 @@ fn a_headless_run_waits_for_an_answer_from_afar_no_longer_than_to_its_cap() {
     bench.send(Event::TimerFired(TimerId::RunClock));
     assert_eq!(bench.model.outside.quitting().map(|one| one.code), Some(3));
 }
+
+#[test]
+fn the_sessions_that_a_run_begins_for_each_turn_do_not_count_towards_the_breaker() {
+    let mut bench = run(Plan {
+        attended: false,
+        caps: Caps::default(),
+        fresh: Fresh::Always,
+        ..plan()
+    });
+    let mut timers = Vec::new();
+    let effects = bench.said(OLD, "one");
+    keep_timers(bench.since_start, &effects, &mut timers);
+    bench.pass(Duration::from_secs(1), &mut timers);
+    bench.git();
+    let start = starts(&bench.exited(0)).pop().expect("the next session");
+    bench.spawned(3);
+    bench.started(NEW);
+    bench.prompted(NEW, &start.prompt.expect("the handoff"));
+    assert_eq!(bench.step(), None);
+    let cause = bench.model.lineage.current().and_then(|one| one.cause);
+    assert_eq!(cause, Some(Cause::Autopilot));
+    assert!(bench.model.reboot.done.is_empty());
+}
