@@ -158,8 +158,9 @@ impl Reboot {
         let is_recent = |done: &&At| now.whole_time_since(**done) < HOUR;
         let mut recent = self.done.iter().filter(is_recent);
         let done = u32::try_from(recent.clone().count()).unwrap_or(u32::MAX);
-        let first = recent.next().filter(|_| done >= most)?;
-        let until = first.wall + HOUR;
+        // Past the force line, and by a person, more are done than are allowed.
+        let beyond = done.checked_sub(most)?;
+        let until = recent.nth(beyond as usize)?.wall + HOUR;
         Some(Breaker::TooMany { done, most, until })
     }
 

@@ -1517,3 +1517,21 @@ fn an_agent_that_a_person_ends_behind_another_prompt_is_not_rolled_back() {
     let back: Vec<_> = starts(&effects).iter().map(|one| one.session).collect();
     assert_eq!(back, [session(OLD)]);
 }
+
+#[test]
+fn more_reboots_than_allowed_in_an_hour_hold_the_next_one_back_until_enough_are_old() {
+    let mut bench = Bench::in_mode(RebootMode::Auto);
+    let first = bench.at();
+    bench.wait(Duration::from_mins(10));
+    let later = bench.at();
+    bench.model.reboot.done = vec![first; 5];
+    bench.model.reboot.done.extend([later; 20]);
+    bench.used(40_000);
+    bench.used(160_000);
+    let held = banner(&bench.model);
+    let until = later.wall + Duration::from_hours(1);
+    assert!(
+        matches!(held, Some(Banner::Held(Breaker::TooMany { done: 25, until: one, .. })) if one == until),
+        "{held:?}"
+    );
+}
