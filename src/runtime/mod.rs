@@ -403,6 +403,7 @@ impl Shell {
 
     /// Lets go of the terminals and ends what is left; returns the model as it was last, and the clients.
     async fn leave(self, sources: Sources) -> (Model, Vec<Client>) {
+        let is_headless = self.lines.is_some();
         let Self {
             core,
             pane: Hosted {
@@ -421,7 +422,8 @@ impl Shell {
         let clients = terminals.leave();
         // A sender that waits for room in the channel must not be waited for.
         drop(sources);
-        tokio::join!(services.caller.finish(), services.herdr.finish());
+        let calls = services.caller.finish(is_headless);
+        tokio::join!(calls, services.herdr.finish());
         (core.end(remains.end().await), clients)
     }
 

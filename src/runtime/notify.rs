@@ -28,6 +28,9 @@ const QUEUE: usize = 64;
 /// The time that calls may still take when the supervisor leaves: the last one says that the run is over.
 const LAST: Duration = Duration::from_secs(3);
 
+/// The same where no person waits at a terminal, and the call may be all that they hear of the end.
+const LAST_HEADLESS: Duration = Duration::from_secs(10);
+
 /// A call for a person, or its end: what the command is given as JSON.
 #[derive(Clone, Debug, Serialize)]
 pub struct Notification {
@@ -65,10 +68,11 @@ pub(super) struct Caller(Option<(mpsc::Sender<Sent>, JoinHandle<()>)>);
 
 impl Caller {
     /// Waits a moment for the calls that are on their way.
-    pub async fn finish(self) {
+    pub async fn finish(self, is_headless: bool) {
         if let Some((queue, task)) = self.0 {
             drop(queue);
-            let _ = timeout(LAST, task).await;
+            let limit = if is_headless { LAST_HEADLESS } else { LAST };
+            let _ = timeout(limit, task).await;
         }
     }
 }
@@ -309,5 +313,24 @@ mod tests {
             assert!(!text.contains("hunter2"), "{text}");
             assert!(text.contains(redact::MASK), "{text}");
         }
+    }
+
+    #[test]
+    fn the_last_call_of_a_headless_run_has_longer_than_where_a_person_waits() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let arrived = runtime.block_on(async {
+            let (queue, _calls) = mpsc::channel(1);
+            let (done, is_done) = std::sync::mpsc::channel();
+            let task = tokio::spawn(async move {
+                tokio::time::sleep(LAST + Duration::from_millis(200)).await;
+                let _ = done.send(());
+            });
+            Caller(Some((queue, task))).finish(true).await;
+            is_done.try_recv().is_ok()
+        });
+        assert!(arrived);
     }
 }
