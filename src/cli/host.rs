@@ -219,17 +219,13 @@ pub(super) fn host_session(
     if demo_dirs.is_some() {
         // No list of sessions names it, so it would run on unseen.
         flags.settings.insert(0, "session.on_hangup=end".to_owned());
+        // The demo has a database of its own, and must not take the listening address of another supervisor.
+        let own = ["store.url=", "api.listen="];
+        flags.settings.extend(own.map(str::to_owned));
     }
     let Loaded {
-        mut config,
-        warnings,
-        ..
+        config, warnings, ..
     } = load_config(&paths, &flags)?;
-    if demo_dirs.is_some() {
-        // The demo has a database of its own, and must not take the listening address of another supervisor.
-        config.store.url = None;
-        config.api.listen = None;
-    }
     let mut warnings: Vec<String> = warnings.iter().map(Fault::line).collect();
     let filter = env::var("PITSTOP_LOG").ok();
     let _log = logging::start(&paths.log_dir(), &config.log, filter.as_deref())

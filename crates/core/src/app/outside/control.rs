@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{
     api::wire::{AgentState, ApproveBody, Control, NeedKind, OrderReply, Reply},
-    config::{Config, RebootMode},
+    config::{AgentConfig, AutopilotConfig, Config, RebootMode},
     lineage::{Cause, EndReason},
 };
 use pitstop_base::clean;
@@ -209,20 +209,52 @@ pub(in crate::app) const fn mode_words(mode: RebootMode) -> &'static str {
 }
 
 /// Takes over changed configuration files. The prefix, colours and thresholds take effect at once; what only counts at a start
-/// counts at the next one.
+/// counts at the next one, and is named.
 pub fn reconfigure(model: &mut Model, config: Config) {
     if config.reboot.mode != model.config.reboot.mode && model.autopilot.is_none() {
         model.reboot.set_mode(config.reboot.mode);
     }
+    let late = late_tables(&model.config, &config, model.autopilot.is_some());
     model.config = config;
     let settings = guard_settings(&model.config);
     model.session.guard.set_settings(settings);
     let (say, effects) = (model.config.guard.cold_cache, &mut model.scratch.effects);
     model.session.ask_of_prompts(say, effects);
-    model.info("the configuration was read again");
+    model.info(match &*late {
+        "" => "the configuration was read again".to_owned(),
+        late => format!(
+            "the configuration was read again; a change of {late} counts from the next start of pitstop"
+        ),
+    });
     handoff::draft(model);
     let reads = handoff::read_files(model);
     model.emit(reads);
+}
+
+/// Returns the tables of which a change counts from the next start of pitstop; empty if none of them has changed.
+fn late_tables(old: &Config, new: &Config, has_run: bool) -> String {
+    // The other keys of these two count at once, or for the next agent.
+    let agent = AgentConfig {
+        bridge: old.agent.bridge,
+        tools: old.agent.tools,
+        ..new.agent.clone()
+    };
+    let caps = AutopilotConfig {
+        background_wait: old.autopilot.background_wait,
+        ..new.autopilot.clone()
+    };
+    let tables = [
+        ("[agent]", agent != old.agent),
+        ("[loop]", has_run && caps != old.autopilot),
+        ("[api]", new.api != old.api),
+        ("[store]", new.store != old.store),
+        ("[log]", new.log != old.log),
+    ];
+    let late: Vec<&str> = tables
+        .into_iter()
+        .filter_map(|(table, is_late)| is_late.then_some(table))
+        .collect();
+    late.join(", ")
 }
 
 /// Returns the timer for the ages on the screen, of the figure and of the iteration: by the second while one is young, then by the

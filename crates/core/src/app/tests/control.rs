@@ -356,3 +356,32 @@ fn what_was_read_is_approved_once() {
     assert!(!has!(effects, Effect::Type(_)), "the turn goes on");
     assert_eq!(bench.step(), Some(Step::Waiting));
 }
+
+#[test]
+fn what_counts_from_the_next_start_is_named_when_the_configuration_is_read_again() {
+    use crate::config::Config;
+    let mut bench = Bench::new();
+    let mut said = |change: fn(&mut Config)| {
+        let mut config = bench.model.config.clone();
+        change(&mut config);
+        bench.send(Event::Read(ReadEvent::Config(Box::new(config))));
+        bench.model.view.notices.back().unwrap().text.clone()
+    };
+    let at_once: [fn(&mut Config); 3] = [
+        |config| config.guard.warn = 60,
+        |config| config.agent.tools = false,
+        // There is no run that would keep its cap.
+        |config| config.autopilot.max_cost_usd = Some(1.0),
+    ];
+    for change in at_once {
+        assert_eq!(said(change), "the configuration was read again");
+    }
+    let late = said(|config| {
+        config.agent.args = vec!["--model".to_owned(), "opus".to_owned()];
+        config.log.keep_days = 1;
+    });
+    assert_eq!(
+        late,
+        "the configuration was read again; a change of [agent], [log] counts from the next start of pitstop"
+    );
+}
