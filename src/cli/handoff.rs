@@ -30,7 +30,7 @@ use pitstop_handoff::{
     check::Class,
     claims::Claims,
 };
-use pitstop_store::{HistoryOf, Store, StoreError};
+use pitstop_store::{HistoryOf, RunHistory, Store, StoreError};
 use pitstop_transcript::{
     SessionId,
     digest::Digest,
@@ -168,8 +168,15 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), Failure> {
         return Err(out::none_recorded());
     }
     let of = HistoryOf::Project(here.project.clone());
-    let past = here.read_store(async |store| last_handoff(store, &of).await)?;
-    let Some(past) = past else {
+    let found = here.read_store(async |store| {
+        let runs = store.history(&of, RUNS).await?;
+        // Other projects have records there, too.
+        if runs.is_empty() {
+            return Ok(None);
+        }
+        last_handoff(store, runs).await.map(Some)
+    })?;
+    let Some(past) = found.ok_or_else(out::none_recorded)? else {
         return Err(out::failed(
             "no session of this project has made a handoff",
             "start `pitstop` here; `pitstop save` keeps a checkpoint",
@@ -196,9 +203,11 @@ fn last_check(here: &Here) -> Result<(HandoffCheck, HandoffReport), Failure> {
     Ok((found, report))
 }
 
-/// Returns the newest session of which a handoff is kept.
-async fn last_handoff(store: &Store, of: &HistoryOf) -> Result<Option<PastSession>, StoreError> {
-    let mut runs = store.history(of, RUNS).await?;
+/// Returns the newest session of these runs of which a handoff is kept.
+async fn last_handoff(
+    store: &Store,
+    mut runs: Vec<RunHistory>,
+) -> Result<Option<PastSession>, StoreError> {
     runs.sort_by_key(|one| std::cmp::Reverse(one.run.started_at));
     for run in runs {
         for iteration in run.iterations.iter().rev() {

@@ -647,3 +647,30 @@ fn the_doctor_says_that_a_corrupt_database_was_set_aside() {
         );
     }
 }
+
+#[test]
+fn a_project_in_which_nothing_ran_has_no_history_beside_others_that_have_one() {
+    let home = Home::new().unwrap();
+    // From here on there is a database.
+    let saved = pitstop_at(&home, &["save", "--task", "x"])
+        .output()
+        .unwrap();
+    assert!(saved.status.success(), "{}", all(&saved));
+    for args in [
+        &["history"][..],
+        &["history", "--all"],
+        &["history", "--search", "x"],
+        &["history", "--totals"],
+        &["history", "--chart"],
+        &["history", "1"],
+        &["handoff", "--check"],
+    ] {
+        let output = pitstop_at(&home, args).output().unwrap();
+        let said = all(&output);
+        assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
+        assert!(
+            said.contains("no earlier run of it is on record"),
+            "{args:?}: {said}"
+        );
+    }
+}
