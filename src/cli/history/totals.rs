@@ -14,14 +14,14 @@ use pitstop_store::RunHistory;
 
 /// The line that explains [`Cost::in_words`].
 const AT_LEAST: &str =
-    "at least: an agent was killed there, and what its last call cost was not reported\n";
+    "at least: an agent was killed or still works there, and its last call is not in it\n";
 
 /// The cost of several iterations together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Cost {
     iterations: usize,
     usd: f64,
-    /// True if one of them died: the client reports the cost of a call behind it.
+    /// True if one of them died, or has no end on record: the client reports the cost of a call behind it.
     at_least: bool,
 }
 
@@ -37,7 +37,7 @@ impl Cost {
     fn add(&mut self, iteration: &Iteration) {
         self.iterations += 1;
         self.usd += iteration.cost_usd.unwrap_or(0.0);
-        self.at_least |= iteration.end_reason == Some(EndReason::Crash);
+        self.at_least |= matches!(iteration.end_reason, None | Some(EndReason::Crash));
     }
 
     fn in_words(self) -> String {
@@ -222,5 +222,18 @@ mod tests {
         assert_eq!(json["reboots"][1]["outcome"], "rolled_back");
         assert_eq!(json["steps"][0]["mean_ms"], 250.0);
         assert_eq!(table(&[], &[]), "no reboots yet\n");
+    }
+
+    #[test]
+    fn a_total_with_an_agent_whose_end_is_not_on_record_is_the_least_that_was_spent() {
+        let evening = Utc.with_ymd_and_hms(2026, 11, 20, 23, 30, 0).unwrap();
+        let mut cut = run(evening, &[1.5]);
+        cut.iterations[0].ended_at = None;
+        cut.iterations[0].end_reason = None;
+        let runs = [cut];
+        let text = table(&runs, &[]);
+        assert!(text.contains("at least $1.50"), "{text}");
+        assert!(text.contains(AT_LEAST), "{text}");
+        assert_eq!(as_json(&runs, &[])["at_least"], true);
     }
 }
