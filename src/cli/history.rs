@@ -24,8 +24,8 @@ use pitstop_transcript::SessionId;
 /// The number of newest runs that are searched for the last one: their names are exact only to the second.
 const RUNS: u32 = 16;
 
-/// The number of newest runs that are listed and summed.
-const ALL_RUNS: u32 = 500;
+/// The number of newest runs that are listed and summed: more than there are, or a total would lack some.
+const ALL_RUNS: u32 = 1_000_000;
 
 /// The most iterations that a search finds.
 const FOUND: u32 = 500;

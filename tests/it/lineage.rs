@@ -1787,3 +1787,32 @@ async fn the_open_runs_of_other_machines_are_listed_by_their_records_in_a_shared
     assert_eq!(session["objective"], "port the importer");
     assert!(ls(&[]).contains("box:"));
 }
+
+#[test]
+fn the_totals_of_a_project_have_each_of_its_runs() {
+    let home = crate::kit::home::Home::new().unwrap();
+    let call = |args: &[&str]| {
+        let output = crate::kit::supervisor::pitstop_at(&home, args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        output.stdout
+    };
+    // The database is made where pitstop looks for it.
+    call(&["save", "--task", "x"]);
+    let ours = Project::new(
+        &home.project().canonicalize().unwrap(),
+        &process::host_name(),
+    );
+    let target = StoreTarget::new(None, &home.path("state/pitstop")).unwrap();
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let store = Store::open(StoreOptions::new(target)).await.unwrap().store;
+        for second in 0..501 {
+            durable(store.begin_run(&record(&run_at(second), &ours)).await);
+        }
+        store.close().await;
+    });
+    let totals = call(&["history", "--totals", "--json"]);
+    let totals: serde_json::Value = serde_json::from_slice(&totals).unwrap();
+    assert_eq!(totals["runs"].as_array().unwrap().len(), 501);
+}
