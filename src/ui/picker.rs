@@ -143,11 +143,11 @@ impl PickerView {
         }
         if shown.is_empty() {
             self.first = 0;
-            return frame::rows(
-                buf,
-                area,
-                &[frame::row(" nothing has this text", theme.dim)],
-            );
+            let said = match self.filter {
+                Some(_) => " nothing has this text",
+                None => " all of them have ended",
+            };
+            return frame::rows(buf, area, &[frame::row(said, theme.dim)]);
         }
         let height = usize::from(area.height).max(1);
         self.room = Some(height);
@@ -301,5 +301,14 @@ mod tests {
         for (width, height) in [(1, 1), (3, 2), (20, 5), (300, 4)] {
             lines(&mut view, width, height);
         }
+    }
+
+    #[test]
+    fn a_list_that_has_emptied_by_itself_does_not_speak_of_a_text() {
+        let mut view = view();
+        view.rows.clear();
+        let all = lines(&mut view, 70, 16).join("\n");
+        assert!(all.contains("all of them have ended"), "{all}");
+        assert!(!all.contains("nothing has this text"), "{all}");
     }
 }
