@@ -114,15 +114,16 @@ pub fn duration(milliseconds: u64) -> String {
     }
 }
 
-/// Formats an age: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`. It changes by the second in the first ten alone,
-/// see `app::control::age_tick`.
+/// Formats an age: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`, `3 d ago`. It changes by the second in the first
+/// ten alone, see `app::control::age_timer`.
 pub fn ago(age: Duration) -> String {
     match age.as_secs() {
         0 => "now".to_owned(),
         seconds @ 1..10 => format!("{seconds} s ago"),
         10..60 => "<1 min ago".to_owned(),
         seconds @ 60..3_600 => format!("{} min ago", seconds / 60),
-        seconds => format!("{} h ago", seconds / 3_600),
+        seconds @ 3_600..172_800 => format!("{} h ago", seconds / 3_600),
+        seconds => format!("{} d ago", seconds / 86_400),
     }
 }
 
@@ -177,5 +178,11 @@ mod tests {
         assert_eq!([412, 1_240].map(short), ["412 ms", "1.2 s"]);
         let full = [40, 2_599, 200_000, 7_500_000].map(duration);
         assert_eq!(full, ["40 ms", "2.5 s", "3 min 20 s", "2 h 5 min"]);
+    }
+
+    #[test]
+    fn an_age_of_two_days_and_more_is_given_in_days() {
+        let ages = [47, 48, 64, 720].map(|hours| ago(Duration::from_secs(hours * 3_600)));
+        assert_eq!(ages, ["47 h ago", "2 d ago", "2 d ago", "30 d ago"]);
     }
 }
