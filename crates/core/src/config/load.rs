@@ -271,11 +271,19 @@ fn check_writers(file: &File, path: &Path) -> Result<(), Fault> {
         format!(
             "expected {shown} to be writable by you alone, found owner {owner}, mode {mode:03o}"
         ),
-        Some(format!(
-            "run `chmod go-w {}`; the file names commands",
-            shell_words::quote(&shown.to_string())
-        )),
+        Some(writers_help(ours, path)),
     ))
+}
+
+/// Returns what to do about a file of ours that others can write, or about one of another user.
+fn writers_help(ours: bool, path: &Path) -> String {
+    let shown = path.display().to_string();
+    let shown = shell_words::quote(&shown);
+    if ours {
+        format!("run `chmod go-w {shown}`; the file names commands")
+    } else {
+        format!("it names commands: if you trust its owner, use it by `--config {shown}`")
+    }
 }
 
 /// Reads the text of an open file: regular, of a sane size, UTF-8.
@@ -321,4 +329,25 @@ fn is_missing(error: &io::Error) -> bool {
 
 fn unreadable(path: &Path, error: &io::Error) -> Fault {
     Fault::general(format!("cannot read {}: {error}", path.display()), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_on_a_file_of_another_user_is_not_to_change_its_mode() {
+        let path = Path::new("/home/ada/my config.toml");
+        let ours = writers_help(true, path);
+        assert!(
+            ours.contains("chmod go-w '/home/ada/my config.toml'"),
+            "{ours}"
+        );
+        let other = writers_help(false, path);
+        assert!(!other.contains("chmod"), "{other}");
+        assert!(
+            other.contains("--config '/home/ada/my config.toml'"),
+            "{other}"
+        );
+    }
 }
