@@ -212,10 +212,10 @@ fn install_hook(dir: &Path) -> Result<Done, Failure> {
 
 fn remove_hook(dir: &Path) -> Result<Done, Failure> {
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
-    if !is_there(&path) {
+    if !is_there(&path) && !is_there(&earlier) {
         return Ok(Done::Absent);
     }
-    if !is_ours(&path)? {
+    if is_there(&path) && !is_ours(&path)? {
         let path = path.display();
         return Err(out::failed(
             format!("the hook {path} is not pitstop's: nothing was changed"),
@@ -366,5 +366,17 @@ mod tests {
         assert_eq!(install_hook(dir.path()).unwrap(), Done::Installed);
         assert_eq!(remove_hook(dir.path()).unwrap(), Done::Removed);
         assert_eq!(fs::read_link(&hook).unwrap(), Path::new("shared"));
+    }
+
+    #[test]
+    fn an_earlier_hook_is_put_back_also_where_ours_was_deleted_by_hand() {
+        let dir = tempfile::tempdir().unwrap();
+        let hook = dir.path().join(NAME);
+        fs::write(&hook, "theirs").unwrap();
+        assert_eq!(install_hook(dir.path()).unwrap(), Done::Installed);
+        fs::remove_file(&hook).unwrap();
+        assert_eq!(remove_hook(dir.path()).unwrap(), Done::Removed);
+        assert_eq!(fs::read_to_string(&hook).unwrap(), "theirs");
+        assert!(remove_hook(dir.path()).is_err(), "theirs is left alone");
     }
 }
