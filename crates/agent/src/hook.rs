@@ -550,10 +550,12 @@ fn prompt_cache(at: Payload<'_>) -> Option<PromptCache> {
     })
 }
 
-/// Reads the state of the prompt cache at the start of a resumed session.
+/// Reads the state of the prompt cache at the start of a resumed session, if it is cold. When a warm one expires is not reported: it
+/// would count as warm until the next answer, however late that is.
 fn resumed_cache(at: Payload<'_>) -> Option<PromptCache> {
-    Some(PromptCache {
-        warm: !at.0.get("prompt_cache_likely_expired")?.as_bool()?,
+    let is_cold = at.0.get("prompt_cache_likely_expired")?.as_bool()?;
+    is_cold.then(|| PromptCache {
+        warm: false,
         expires_at: None,
         recache: at.whole_number("context_tokens").map(Tokens),
         usd: at.number("estimated_cache_write_usd"),

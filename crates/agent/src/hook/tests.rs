@@ -482,3 +482,21 @@ fn the_permission_mode_is_read_beside_any_event() {
     }
     assert_eq!(parse_mode(body("").as_bytes()), None);
 }
+
+#[test]
+fn of_a_resumed_session_only_a_cold_cache_is_taken() {
+    let cache = |fields: &str| match parse("SessionStart", fields) {
+        AgentEvent::SessionStarted { prompt_cache, .. } => prompt_cache,
+        other => panic!("{other:?}"),
+    };
+    let warm = r#""source":"resume","context_tokens":60110,"prompt_cache_likely_expired":false"#;
+    assert_eq!(cache(warm), None, "its end is not known");
+    let cold = r#""source":"resume","context_tokens":60110,"prompt_cache_likely_expired":true,
+        "estimated_cache_write_usd":0.0751"#;
+    let cold = cache(cold).expect("it is cold");
+    assert!(!cold.warm);
+    assert_eq!(
+        (cold.recache, cold.usd),
+        (Some(Tokens(60_110)), Some(0.0751))
+    );
+}
