@@ -536,8 +536,12 @@ fn read_notification(session: SessionId, at: Payload<'_>) -> AgentEvent {
     AgentEvent::DialogOpened { session, about }
 }
 
-/// Reads the state of the prompt cache. A value that cannot be believed counts as absent: the cache moves no gauge.
+/// Reads the state of the prompt cache. A value that cannot be believed counts as absent: the cache moves no gauge. Where no answer
+/// has reported a cache, the client calls it cold all the time.
 fn prompt_cache(at: Payload<'_>) -> Option<PromptCache> {
+    if at.0.get("caching_observed") == Some(&Value::Bool(false)) {
+        return None;
+    }
     Some(PromptCache {
         warm: at.0.get("warm")?.as_bool()?,
         expires_at: at.whole_number("expires_at"),

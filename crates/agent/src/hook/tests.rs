@@ -500,3 +500,18 @@ fn of_a_resumed_session_only_a_cold_cache_is_taken() {
         (Some(Tokens(60_110)), Some(0.0751))
     );
 }
+
+#[test]
+fn where_no_answer_reports_a_cache_none_is_cold() {
+    let cache = |observed: &str| {
+        let fields = format!(
+            r#""prompt_cache":{{"warm":false,"caching_observed":{observed},"expires_at":null,"recache_tokens_if_cold":143000}}"#
+        );
+        let line = parse_status_line(body(&fields).as_bytes());
+        line.unwrap().prompt_cache
+    };
+    assert_eq!(cache("false"), None);
+    for known in ["true", "null", "7"] {
+        assert!(cache(known).is_some_and(|cache| !cache.warm), "{known}");
+    }
+}
