@@ -547,3 +547,38 @@ fn the_real_client_finds_nothing_wrong_with_the_plugin() {
     let said = text(&output.stdout);
     assert!(output.status.success(), "{said}");
 }
+
+#[test]
+#[ignore = "live: needs PITSTOP_CLAUDE"]
+fn a_turn_that_begins_while_the_handoff_is_made_is_not_asked_over() {
+    let launch = live();
+    let made = launch.the_home().path("made");
+    let slow = format!(
+        "#!/bin/sh\n[ \"$2\" = handoff ] || exec {PITSTOP} \"$@\"\nsleep 2\n{PITSTOP} \"$@\"\ncode=$?\n\
+         echo >>{}\nexit $code\n",
+        made.display()
+    );
+    let slow = launch.the_home().program("slow.sh", &slow);
+    let file = place(launch.the_home()).join("hooks/place.js");
+    let code = fs::read_to_string(&file).unwrap();
+    fs::write(&file, code.replace(PITSTOP, &slow.display().to_string())).unwrap();
+    launch.api().report_usage([155_000]);
+    let go = launch.project().join("go");
+    let wait = format!("until [ -e {} ]; do sleep 0.05; done", go.display());
+    launch.api().answer([
+        Answer::text("A heron."),
+        Answer::shell(&wait),
+        Answer::text("Done."),
+    ]);
+    let bare = Bare::start(launch);
+    bare.prompt("name the first bird");
+    bare.sees("past the compact");
+    bare.prompt("wait for it");
+    // The handoff is made at the end of the first turn, and again for the question.
+    let twice = || fs::read_to_string(&made).is_ok_and(|made| made.lines().count() > 1);
+    poll::until_true(SOON, twice, || bare.terminal.screen_text());
+    let asks = || on_one_line(&bare.terminal.screen_text()).contains(ASKED);
+    assert!(!poll::within(SOON / 40, asks), "a turn runs");
+    fs::write(go, "").unwrap();
+    bare.sees(ASKED);
+}

@@ -31,6 +31,8 @@ let passed;
 // Where the client itself compacts, by the last figures that say so: within a turn they do not.
 let compactsAt;
 let turnRuns = false;
+// How many turns have begun.
+let turns = 0;
 // Why nothing is done here, if so.
 let refusal = "the plugin pitstop has not started";
 // Whether the compact line was passed and its person was not asked yet.
@@ -87,13 +89,23 @@ const question = async ($, { file, size }) => {
 
 const offer = async ($, asked) => {
   due = false;
+  const begun = turns;
+  const handoff = await keep($);
+  // The handoff may lack a turn that has begun since: it is asked at the end of that.
+  if (turnRuns || turns !== begun) {
+    due = true;
+    return;
+  }
   // A question takes the keys: never while a text is being typed.
   if (!asked && (await $.prompt.read()).text !== "") {
     $.ui.toast("/pitstop:reboot offers a reboot in place", { timeoutMs: 15_000 });
     return;
   }
-  const handoff = await keep($);
   if (!(await question($, handoff))) return;
+  if (turns !== begun) {
+    $.ui.log("the conversation was not replaced: a turn has begun");
+    return;
+  }
   const text = await $.fs.read(handoff.file);
   const { nonce } = handoff;
   order = { nonce, text: text.trimEnd(), given: false };
@@ -153,6 +165,7 @@ export const register = (on) => {
   on("turn.start", async ($, e, next) => {
     if (e.agentId === undefined) {
       turnRuns = true;
+      turns += 1;
       // The handoff that was approved knows nothing of this turn.
       if (order?.given === false) order.nonce = undefined;
     }
