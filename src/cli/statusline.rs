@@ -21,7 +21,7 @@ use pitstop_base::clean::one_line;
 use pitstop_core::api::wire::StatusLineReply;
 use pitstop_core::app::report::line_of;
 use pitstop_core::guard::{GuardSettings, assess, reading::WindowEvidence};
-use pitstop_server::client::ApiClient;
+use pitstop_server::client::{ApiClient, OBSERVE_VARIABLE};
 
 /// The time that the user's own command may take; the agent redraws its line some moments later anyway.
 const OWN_LIMIT: Duration = Duration::from_secs(2);
@@ -110,6 +110,8 @@ fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        // It may call this command itself, which then must not run it again.
+        .env(OBSERVE_VARIABLE, "/dev/null")
         // It gets its own process group, so that the processes it started can be ended with it.
         .process_group(0)
         .spawn()

@@ -1210,3 +1210,12 @@ fn a_hook_under_way_shows_its_token_nowhere() {
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn the_users_own_status_line_finds_no_supervisor_that_would_run_it_again() {
+    let own = "printf '%s' \"$PITSTOP_OBSERVE\"";
+    let supervisor = Supervisor::with(Loop::Answers, Some(own), false);
+    let (output, _) = run(&mut supervisor.command(&["statusline"]), Some(b"{}"));
+    // It is no file of ours, so `pitstop statusline` below it makes its line from the figures alone.
+    assert_eq!(output.stdout, b"/dev/null");
+}
