@@ -289,6 +289,7 @@ impl AgentPlan {
             return Ok(PathBuf::new());
         }
         let user = self.user_settings()?;
+        let own = self.own_settings();
         let directory = self.directory_of(iteration)?;
         let injection = claude::Injection {
             exe: &self.exe,
@@ -296,6 +297,7 @@ impl AgentPlan {
             bridge: &self.bridge_files(),
             scratchpad: &self.scratchpad,
             given: directory.path(),
+            own: own.as_deref(),
             server: tools == ToolsBy::Server,
             no_compaction,
             reports_switches,
@@ -385,15 +387,19 @@ impl AgentPlan {
         }
     }
 
+    /// Returns the text of the settings in the agent's configuration directory.
+    fn own_settings(&self) -> Option<String> {
+        std::fs::read_to_string(self.config_dir.as_ref()?.join("settings.json")).ok()
+    }
+
     /// Returns the user's own status line command, which ours runs: from their `--settings`, else from the settings in
     /// the agent's configuration directory. The project's settings have no influence on commands of ours.
     pub fn user_status_line(&self) -> Option<String> {
         let given = self.user_settings().ok().flatten();
-        let own = || std::fs::read_to_string(self.config_dir.as_ref()?.join("settings.json")).ok();
         given
             .as_deref()
             .and_then(claude::user_status_line)
-            .or_else(|| claude::user_status_line(&own()?))
+            .or_else(|| claude::user_status_line(&self.own_settings()?))
     }
 
     /// Reports whether a transcript at this path may be read: only below the agent's own configuration directory.

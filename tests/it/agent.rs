@@ -150,6 +150,7 @@ impl Agent {
                 server: false,
                 scratchpad: &self.scratchpad(),
                 given: &self.home.path("given"),
+                own: None,
             },
             None,
         )

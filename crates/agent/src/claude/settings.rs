@@ -68,6 +68,8 @@ pub struct Injection<'a> {
     pub scratchpad: &'a Path,
     /// The directory of the files that the client was given for this session, absolute: the agent may not change them.
     pub given: &'a Path,
+    /// The text of the settings in the user's configuration directory, for the looks of their status line.
+    pub own: Option<&'a str>,
     /// True if the tools of our MCP server are allowed without asking.
     pub server: bool,
     /// True if the client is to leave compaction to us, the early kinds included.
@@ -174,10 +176,8 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
     let deny = inner_list(permissions, "deny", "permissions.deny")?;
     deny.push(format!("Edit({}/**)", rule_path(injection.given)?).into());
 
-    root.insert(
-        "statusLine".into(),
-        json!({ "type": "command", "command": pitstop_command("statusline") }),
-    );
+    let line = status_line(root.get("statusLine"), injection.own);
+    root.insert("statusLine".into(), line);
     if injection.no_compaction {
         root.extend(EARLY_COMPACTION.map(|name| (name.to_owned(), Value::from(false))));
     }
@@ -186,6 +186,33 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
         json,
         user_status_line,
     })
+}
+
+/// Reports whether the client takes this value.
+type IsValid = fn(&Value) -> bool;
+
+/// How a status line is drawn, with what the client takes for each: it refuses all settings for a value of another type.
+const LOOKS: [(&str, IsValid); 3] = [
+    ("padding", Value::is_number),
+    ("refreshInterval", Value::is_number),
+    ("hideVimModeIndicator", Value::is_boolean),
+];
+
+/// Returns the status line that calls `pitstop`, drawn as the user's own: the one given, else that of their settings.
+fn status_line(given: Option<&Value>, own: Option<&str>) -> Value {
+    let own = || {
+        let mut own: Map<String, Value> = serde_json::from_str(own?).ok()?;
+        own.remove("statusLine")
+    };
+    let given = given.filter(|line| status_line_command(line).is_some());
+    let users = given.cloned().or_else(own).unwrap_or_default();
+    let mut line = json!({ "type": "command", "command": pitstop_command("statusline") });
+    for (name, is_valid) in LOOKS {
+        if let Some(value) = users.get(name).filter(|value| is_valid(value)) {
+            line[name] = value.clone();
+        }
+    }
+    line
 }
 
 fn inner_object<'a>(
@@ -269,6 +296,7 @@ mod tests {
             bridge: Vec::leak(vec!["/run/u 1/bridge".into(), "/state/run/bridge".into()]),
             scratchpad: Path::new("/w/a [b]*/.pitstop/scratchpad.md"),
             given: Path::new("/w/a [b]*/.pitstop/runs/r/iteration-1"),
+            own: None,
             server: false,
             no_compaction: false,
             reports_switches: true,
@@ -421,6 +449,30 @@ mod tests {
             r#"{"statusLine":{"command":" "}}"#,
         ] {
             assert_eq!(user_status_line(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn the_status_line_is_drawn_as_the_user_has_set_it() {
+        let line = |given: Option<&str>, own: Option<&str>| {
+            let injection = Injection { own, ..injection() };
+            value(&settings(injection, given).unwrap())["statusLine"].clone()
+        };
+        let command = r#""${PITSTOP:-:}" statusline"#;
+        let own = r#"{"statusLine":{"type":"command","command":"mine","padding":2,"refreshInterval":5,"hideVimModeIndicator":true}}"#;
+        assert_eq!(
+            line(None, Some(own)),
+            json!({ "type": "command", "command": command, "padding": 2, "refreshInterval": 5, "hideVimModeIndicator": true })
+        );
+        // The one given counts alone, and a value of another type would have the client refuse all settings.
+        let given = r#"{"statusLine":{"type":"command","command":"theirs","padding":"wide","refreshInterval":9}}"#;
+        assert_eq!(
+            line(Some(given), Some(own)),
+            json!({ "type": "command", "command": command, "refreshInterval": 9 })
+        );
+        let plain = json!({ "type": "command", "command": command });
+        for none in [None, Some("{"), Some("{}"), Some(r#"{"statusLine":7}"#)] {
+            assert_eq!(line(None, none), plain, "{none:?}");
         }
     }
 }
