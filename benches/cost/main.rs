@@ -323,6 +323,7 @@ fn check_payoff(bench: &Bench) {
             output: Tokens(output),
             summary: SUMMARY,
             warm: true,
+            for_an_hour: false,
         };
         let said = payoff.calls(MODEL).map(u64::from);
         let rules = Rules::new(MODEL, again, false).warm();

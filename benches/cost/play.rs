@@ -231,11 +231,12 @@ impl<'a> Player<'a> {
 
 /// Returns the price of a call; the write to the cache is that of the time it is kept.
 pub fn price(rules: Rules<'_>, prompt: Tokens) -> Option<Price> {
-    let mut price = find_price(rules.model, prompt)?;
-    if rules.for_an_hour {
-        price.cache_write_5m = price.cache_write_1h;
-    }
-    Some(price)
+    let price = find_price(rules.model, prompt)?;
+    Some(if rules.for_an_hour {
+        price.for_an_hour()
+    } else {
+        price
+    })
 }
 
 /// Plays all work under a policy.

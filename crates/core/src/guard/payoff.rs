@@ -54,14 +54,23 @@ pub struct Payoff {
     pub summary: Usage,
     /// True if the next call can read the window from the cache.
     pub warm: bool,
+    /// True if the cache is kept for an hour.
+    pub for_an_hour: bool,
 }
 
 impl Payoff {
     /// Returns the number of calls after which a reboot now has saved what it costs, for the model of this id; `None` if it never
     /// does, or the model has no known price.
     pub fn calls(&self, model: &str) -> Option<u32> {
-        let [stays, fresh] = [self.used, self.after()].map(|prompt| find_price(model, prompt));
-        self.calls_at(stays?, fresh?)
+        let price = |prompt| {
+            let price = find_price(model, prompt)?;
+            Some(if self.for_an_hour {
+                price.for_an_hour()
+            } else {
+                price
+            })
+        };
+        self.calls_at(price(self.used)?, price(self.after())?)
     }
 
     /// Returns that number for the prices of a call now and of one after the reboot: long prompts may have prices of their own.
@@ -124,6 +133,7 @@ mod tests {
             output: Tokens(200),
             summary: SUMMARY,
             warm: true,
+            for_an_hour: false,
         }
     }
 
@@ -198,10 +208,11 @@ mod tests {
         fn a_fuller_window_pays_no_later_and_every_answer_is_a_number_of_calls(
             used in any_tokens(), more in 0..1_000_000_u64, fresh in any_tokens(), cached in any_tokens(),
             again in any_tokens(), output in 0..100_000_u64, warm in any::<bool>(), summarized in any::<bool>(),
+            for_an_hour in any::<bool>(),
             model in prop_oneof![Just("claude-opus-4-8"), Just("claude-opus-5-5"), Just("claude-haiku-5-5")],
         ) {
             let summary = if summarized { SUMMARY } else { Usage::default() };
-            let now = Payoff { used, fresh, cached, again, output: Tokens(output), summary, warm };
+            let now = Payoff { used, fresh, cached, again, output: Tokens(output), summary, warm, for_an_hour };
             let later = Payoff { used: Tokens(used.0.saturating_add(more)), ..now };
             let (now, later) = (now.calls(model), later.calls(model));
             for calls in [now, later].into_iter().flatten() {
@@ -211,5 +222,15 @@ mod tests {
                 prop_assert!(later.is_some_and(|later| later <= now), "{now} {later:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_cache_that_is_kept_for_an_hour_makes_a_reboot_pay_later() {
+        let hour = Payoff {
+            for_an_hour: true,
+            ..usual(120_000)
+        };
+        // Summary 0.2875 $, start 10k × 9.5, again 18k × 10 and the same 10 calls: 0.8075 $ in all.
+        assert_eq!(hour.calls("claude-opus-4-8"), Some(23));
     }
 }

@@ -21,6 +21,15 @@ pub struct Price {
 }
 
 impl Price {
+    /// Returns the price where what goes into the prompt cache is kept there for an hour.
+    #[must_use]
+    pub const fn for_an_hour(self) -> Self {
+        Self {
+            cache_write_5m: self.cache_write_1h,
+            ..self
+        }
+    }
+
     /// Returns what a call costs that writes to the cache for five minutes, in US dollars.
     pub fn cost_usd(&self, usage: Usage) -> f64 {
         let parts = [

@@ -8,7 +8,7 @@ use crate::{
     },
     guard::payoff::{Payoff, SUMMARY, USUAL_AGAIN, USUAL_OUTPUT},
 };
-use pitstop_agent::bridge::Reported;
+use pitstop_agent::{CacheLifetime, PromptCache, bridge::Reported};
 use pitstop_transcript::{Tokens, usage::Usage};
 
 /// Returns the number of calls; `None` where it is not known (no figure, no fresh session seen, no price of the model), or where a
@@ -19,6 +19,7 @@ pub fn calls(model: &Model) -> Option<u32> {
     let reported = agent.bridge.of(model.session.id);
     let cached = reported.and_then(Reported::base_tokens);
     let asks = model.config.summary.generate_summaries;
+    let is_for_an_hour = |cache: PromptCache| cache.lifetime == CacheLifetime::Hour;
     let payoff = Payoff {
         used: deciding_figure(model)?.used,
         fresh: fresh_tokens(model)?,
@@ -28,6 +29,7 @@ pub fn calls(model: &Model) -> Option<u32> {
         summary: if asks { SUMMARY } else { Usage::default() },
         // A client that says nothing of its cache is taken for one that reads from it: a reboot then pays later.
         warm: cold_cache::report(model).is_none_or(|cache| cache.warm),
+        for_an_hour: agent.prompt_cache.is_some_and(is_for_an_hour),
     };
     payoff.calls(agent.model_id.as_deref()?)
 }

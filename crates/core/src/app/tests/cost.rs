@@ -307,3 +307,19 @@ fn the_sessions_of_one_iteration_are_counted_together() {
     reported(&mut bench, 10, 7.01);
     assert_eq!(cents_of_iterations(&bench), [15.0]);
 }
+
+#[test]
+fn the_time_for_which_the_client_keeps_its_cache_counts() {
+    let calls = |lifetime| {
+        let mut bench = priced(150_000);
+        bench.model.session.agent.prompt_cache = Some(PromptCache {
+            warm: true,
+            expires_at: None,
+            recache: None,
+            usd: None,
+            lifetime,
+        });
+        payoff::calls(&bench.model).expect("it pays")
+    };
+    assert!(calls(CacheLifetime::Hour) > calls(CacheLifetime::FiveMinutes));
+}
