@@ -582,3 +582,19 @@ fn a_turn_that_begins_while_the_handoff_is_made_is_not_asked_over() {
     fs::write(go, "").unwrap();
     bare.sees(ASKED);
 }
+
+#[test]
+fn a_plugin_with_other_files_beside_it_is_removed_once_they_are_elsewhere() {
+    let home = Home::new().unwrap();
+    install(&home);
+    fs::write(place(&home).join("notes.md"), "mine").unwrap();
+    let directory = place(&home).display().to_string();
+    let output = pitstop(&home, &["plugin", "remove", &directory], "");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("notes.md") && said.contains("move them elsewhere"),
+        "{said}"
+    );
+    fs::remove_file(place(&home).join("notes.md")).unwrap();
+    remove(&home);
+}

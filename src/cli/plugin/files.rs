@@ -79,7 +79,7 @@ fn refuse_foreign(directory: &Path) -> Result<(), Failure> {
                 "{} holds other files, such as {found}",
                 out::path(directory)
             ),
-            "name a directory that is empty or does not exist; nothing was changed",
+            "move them elsewhere, or name a directory of the plugin's own; nothing was changed",
         )
     };
     for name in names(directory)? {
