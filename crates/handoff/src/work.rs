@@ -645,4 +645,28 @@ mod tests {
         assert!(!text.contains("\n## Next step"), "{text}");
         assert!(crate::signal::parse_signals(&text).is_empty(), "{text}");
     }
+
+    #[test]
+    fn a_command_that_failed_and_then_worked_is_no_failure_in_any_later_session() {
+        let command = "mix test test/web/live/review_live_test.exs";
+        let work = work_of(&[(command, "2 failed", true), (command, "0 failed", false)]);
+        let text = handoff_within(50_000, &work, TurnStanding::Over);
+        // The first of the two is shown by its ends.
+        assert!(text.contains("$ mix test test/ … "), "{text}");
+        let mut next = Work::default();
+        next.take_record(&json!({ "type": "user", "message": { "content": text } }));
+        let next = next.report();
+        assert_eq!((next.last_failure, next.tried.len()), (None, 0));
+        // One that fails again is listed once, by a name that a shell can run.
+        let work = work_of(&[(command, "2 failed", true), (command, "1 failed", true)]);
+        let text = handoff_within(50_000, &work, TurnStanding::Over);
+        let mut next = Work::default();
+        next.take_record(&json!({ "type": "user", "message": { "content": text } }));
+        let next = next.report();
+        assert_eq!(
+            next.last_failure.map(|one| one.call),
+            Some(command.to_owned())
+        );
+        assert_eq!(next.tried, []);
+    }
 }

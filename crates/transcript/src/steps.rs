@@ -372,6 +372,16 @@ impl Step {
                 }
             }
         }
+        // A command that a later step has, too, is shown by its ends.
+        for at in 1..steps.len() {
+            let (before, later) = steps.split_at_mut(at);
+            let whole = &later[0];
+            let again = cut_in_the_middle(&whole.head, AGAIN_CAP);
+            let is_again = |step: &&mut Self| whole.is_command() && step.head == again;
+            for step in before.iter_mut().filter(is_again) {
+                step.head.clone_from(&whole.head);
+            }
+        }
         steps
     }
 
