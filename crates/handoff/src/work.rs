@@ -185,7 +185,7 @@ pub fn step_lines(work: &WorkAtHand, turn: TurnStanding, room: usize) -> String 
         }
     };
     let head = format!(
-        "{head} The last step is the latest; a step without a mark reported no failure; {SAID_BELOW} replaces what is repeated below."
+        "{head} The last step is the latest; a step without a mark reported no failure; {SAID_BELOW} replaces what this message says elsewhere."
     );
     // The fence around the steps takes 16 bytes.
     let mut left = room.saturating_sub(head.len() + 16);

@@ -307,7 +307,17 @@ impl Step {
         } else {
             detail.input.min(AGAIN_CAP)
         };
-        let mut text = format!("{}\n", cut_in_the_middle(&self.head, cap));
+        let mut head = cut_in_the_middle(&self.head, cap);
+        let what = self.head.split_once(' ').map_or("", |(_, what)| what);
+        let own = self.head.starts_with(SAID).then(|| bare_words(what));
+        if own.is_some_and(|words| words.len() >= REPEATED && said.contains(words)) {
+            head = format!("{SAID}{SAID_BELOW}");
+        } else if head == self.head {
+            // A file is known by its path alone.
+            let words = own.or_else(|| what.split([':', ',']).next());
+            said.extend(words.map(str::to_owned));
+        }
+        let mut text = format!("{head}\n");
         let mut below = |text: &mut String, lines: &[String], cap: usize| {
             let mut own = HashSet::new();
             let mut lines: Vec<String> = lines
@@ -1015,5 +1025,34 @@ mod tests {
         let before = list[0].show(&detail, &mut said);
         assert!(before.starts_with("$ mix test test/ … "), "{before}");
         assert!(before.contains("2 failed"), "{before}");
+    }
+
+    #[test]
+    fn a_plan_and_a_file_that_is_read_later_stand_in_one_place_alone() {
+        let mut steps = Steps::default();
+        steps.note_words("I rewrite the renderer:\n- its rows\n- its tests");
+        let search = json!({ "pattern": "lib/**/render*" });
+        steps.begin_call("1", "Glob", &search, None);
+        steps.end_call("1", false, None, "lib/renderer.ex");
+        steps.begin_call(
+            "2",
+            "Read",
+            &json!({ "offset": 7 }),
+            Some("lib/renderer.ex"),
+        );
+        steps.end_call("2", false, None, "");
+        let mut said = HashSet::from(["I rewrite the renderer:".to_owned()]);
+        let list = steps.list().into_iter().rev();
+        let shown: Vec<String> = list
+            .map(|step| step.show(&up_to(1_000, 1_000), &mut said))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "Read lib/renderer.ex, from line 7\n",
+                "Glob lib/**/render*\n  printed:\n    …\n",
+                "agent: …\n    - its rows\n    - its tests\n",
+            ]
+        );
     }
 }
