@@ -9,7 +9,7 @@ use pitstop_transcript::{
     human::{self, Said},
     steps::{Detail, SAID_BELOW, Step, bare_words},
     words::on_one_line,
-    work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, UNCOMMITTED_MARK, WorkAtHand},
+    work::{BRANCH, CHANGED_MARK, Failure, FileAtHand, OTHER_FILES, UNCOMMITTED_MARK, WorkAtHand},
 };
 
 use super::{
@@ -56,14 +56,22 @@ pub fn quote_lines(text: &str) -> String {
 /// section has it. The files that were changed are marked by what git says of them now.
 pub(super) fn file_lines(work: &WorkAtHand, git_is_shown: bool, state: &PreservedState) -> String {
     let mut out = String::new();
-    for file in &work.files {
+    // A line of its own would only repeat the step that has read the file.
+    let is_bare = |file: &&FileAtHand| !file.changed && file_text(file) == one_line(&file.path);
+    let (bare, known): (Vec<_>, Vec<_>) = work.files.iter().partition(is_bare);
+    for file in known {
         let line = line_by_git(file, state).unwrap_or_else(|| file_line(file));
         let _ = writeln!(out, "{line}");
     }
+    let bare: Vec<String> = bare.iter().map(|file| file.path.clone()).collect();
     let references = work.references.iter();
     let references = references.filter(|one| !(git_is_shown && one.starts_with(BRANCH)));
     let references: Vec<String> = references.cloned().collect();
-    for (head, items) in [(ALSO_NAMED, &work.names), (REFERENCES, &references)] {
+    for (head, items) in [
+        (OTHER_FILES, &bare),
+        (ALSO_NAMED, &work.names),
+        (REFERENCES, &references),
+    ] {
         if !items.is_empty() {
             let _ = writeln!(out, "- {head}: {}", one_line(&items.join(", ")));
         }
@@ -668,5 +676,28 @@ mod tests {
             Some(command.to_owned())
         );
         assert_eq!(next.tried, []);
+    }
+
+    #[test]
+    fn files_without_names_share_a_line_and_are_read_back_in_their_order() {
+        let file = |path: &str, names: &[&str]| FileAtHand {
+            path: path.to_owned(),
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            ..FileAtHand::default()
+        };
+        let work = WorkAtHand {
+            files: vec![
+                file("src/z.rs", &["first_name"]),
+                file("web/vite.config.js", &[]),
+                file("docs/c.md", &[]),
+            ],
+            ..WorkAtHand::default()
+        };
+        let text = handoff(&PreservedState::default(), &work, "Go on");
+        let lines = "- src/z.rs: first_name\n- Other files: web/vite.config.js, docs/c.md\n";
+        assert!(text.contains(lines), "{text}");
+        let mut next = Work::default();
+        next.take_record(&json!({ "type": "user", "message": { "content": text } }));
+        assert_eq!(next.report().files, work.files);
     }
 }

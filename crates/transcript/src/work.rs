@@ -61,6 +61,8 @@ const PLAN_CAP: usize = 3_000;
 
 /// The heading of the work at hand.
 pub const WORK_HEADING: &str = "## Work at hand";
+/// The beginning of the line with the files of which only the paths are known.
+pub const OTHER_FILES: &str = "Other files";
 /// The heading of the commands.
 pub const COMMANDS_HEADING: &str = "## Commands";
 /// The heading of the latest plan.

@@ -2,7 +2,7 @@
 
 use super::{
     CHANGED_MARK, COMMAND_CAP, COMMANDS, COMMANDS_HEADING, Call, Deed, FAILURE_HEADING, FAILURES,
-    Failure, GIT_HEADING, IN_WORK_TREE, PLAN_HEADING, TRIED_HEADING, UNCOMMITTED_MARK,
+    Failure, GIT_HEADING, IN_WORK_TREE, OTHER_FILES, PLAN_HEADING, TRIED_HEADING, UNCOMMITTED_MARK,
     WORK_HEADING, Work, places::join_path, worth,
 };
 use crate::{
@@ -54,10 +54,13 @@ impl Work {
         let git = section_lines(handoff, GIT_HEADING);
         let mut place = git.iter().filter_map(|line| line.split_once(IN_WORK_TREE));
         let place = place.next().map(|(_, place)| place);
-        for line in section_lines(handoff, WORK_HEADING) {
-            let Some(item) = line.strip_prefix("- ") else {
-                continue;
-            };
+        let items = section_lines(handoff, WORK_HEADING).into_iter();
+        let items = items.filter_map(|line| line.strip_prefix("- "));
+        let items = items.flat_map(|item| match item.split_once(": ") {
+            Some((OTHER_FILES, files)) => files.split(", ").collect(),
+            _ => vec![item],
+        });
+        for item in items {
             by *= 0.97;
             let (head, names) = item.split_once(": ").unwrap_or((item, ""));
             let marks = [CHANGED_MARK, UNCOMMITTED_MARK];
