@@ -712,8 +712,10 @@ fn add_fields(value: &Value, key: &str, lines: &mut Vec<String>) {
             .iter()
             .for_each(|value| add_fields(value, key, lines)),
         Value::Object(all) => {
-            // The output mode of a search does not show what was searched for.
-            let all = all.iter().filter(|(key, _)| *key != "output_mode");
+            // Neither the output mode of a search nor a time limit says what was asked for.
+            let all = all
+                .iter()
+                .filter(|(key, _)| !matches!(key.as_str(), "output_mode" | "timeout"));
             all.for_each(|(key, value)| add_fields(value, key, lines));
         }
         Value::Bool(_) | Value::Null => {}
@@ -1054,5 +1056,17 @@ mod tests {
                 "agent: …\n    - its rows\n    - its tests\n",
             ]
         );
+    }
+
+    #[test]
+    fn a_poll_with_another_time_limit_asks_for_the_same() {
+        let mut steps = Steps::default();
+        for (id, limit) in [("1", 30_000), ("2", 60_000)] {
+            let poll = json!({ "task_id": "bd0afab", "block": true, "timeout": limit });
+            steps.begin_call(id, "TaskOutput", &poll, None);
+            steps.end_call(id, false, None, "");
+        }
+        let list = steps.list();
+        assert!(list[0].is_repeated_by(&list[1]));
     }
 }
