@@ -586,9 +586,24 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
         let is = value.len() <= VALUE_REACH
             && !is_id(name, &text[value.clone()])
             && is_value(&text[value.clone()])
-            && looks_random(&text[value.clone()], quoted);
+            && (looks_random(&text[value.clone()], quoted)
+                || is_of_constant(name, &text[value.clone()]));
         found.extend(is.then(|| named_secret(name, value)));
     }
+}
+
+/// Reports whether this is the password of a variable or a constant: `DB_PASSWORD: winter2024`. The value of a type has no digit.
+fn is_of_constant(name: &str, value: &str) -> bool {
+    let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    let has = |class: fn(&u8) -> bool| value.as_bytes().iter().any(class);
+    name.contains('_')
+        && name.bytes().all(is_upper)
+        && is_password_name(name)
+        && value.len() >= 6
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_alphabetic)
+        && !value.contains(['.', ' '])
+        && !is_plain(value)
 }
 
 /// Adds the values that follow a secret's name at some distance: in a table, in XML, in a call, in a sentence, on the next line.

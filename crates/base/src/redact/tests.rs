@@ -746,3 +746,31 @@ fn protocols_ports_and_names_of_sessions_are_left_alone() {
         assert!(!masked.contains("flower9"), "{masked}");
     }
 }
+
+#[test]
+fn the_password_of_a_constant_is_masked_and_its_type_is_not() {
+    for text in [
+        "environment:\n  POSTGRES_PASSWORD: §\n",
+        "      MYSQL_ROOT_PASSWORD: \"§\"",
+        "DB_PASSWORD = \"§\"",
+        "DB_PASSWORD = §\n",
+        "{\"DB_PASSWORD\": \"§\"}",
+        "$env:DB_PASSWORD = '§'",
+    ] {
+        let masked = redact(&text.replace('§', "sunflower7")).into_owned();
+        assert!(
+            masked.contains(MASK) && !masked.contains("flower7"),
+            "{masked}"
+        );
+    }
+    for text in [
+        "DB_PASSWORD: string;",
+        "DB_PASSWORD: z.string().min(8)",
+        "DB_PASSWORD: the password of the base, 8 signs",
+        "DB_PASSWORD = os.environ[\"DB_PASSWORD2\"]",
+        "DB_PASSWORD: ${DB_PASSWORD2}",
+        "the password field, token count 4096, secret santa 2026, api key rotation",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
