@@ -529,6 +529,15 @@ fn is_base64(value: &str) -> bool {
         && distinct(bytes) >= 8
 }
 
+/// Reports whether a value is text in base64 by its padding.
+fn is_padded(value: &str) -> bool {
+    let body = value.trim_end_matches('=');
+    body.len() < value.len()
+        && value.len().is_multiple_of(4)
+        && body.bytes().all(|byte| Set::Base64.has(byte))
+        && is_base64(value)
+}
+
 /// Reports whether a word goes on with a sentence on an option instead of being its value.
 fn is_prose(word: &str) -> bool {
     let bare = word.trim_end_matches(['.', ',', ':', ';', '?', '!']);
@@ -587,6 +596,7 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
             && !is_id(name, &text[value.clone()])
             && is_value(&text[value.clone()])
             && (looks_random(&text[value.clone()], quoted)
+                || is_padded(&text[value.clone()])
                 || is_of_constant(name, &text[value.clone()]));
         found.extend(is.then(|| named_secret(name, value)));
     }

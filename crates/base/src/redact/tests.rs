@@ -774,3 +774,16 @@ fn the_password_of_a_constant_is_masked_and_its_type_is_not() {
         assert_eq!(redact(text), text);
     }
 }
+
+#[test]
+fn a_word_in_base64_is_masked_below_the_name_of_a_secret() {
+    // A word without a digit, as `kubectl create secret` writes it.
+    let secret = concat!("aHVu", "dGVyTWF", "u", "bg==");
+    for text in ["data:\n  password: §\n", "  token: §", "\"apiKey\": \"§\""] {
+        let masked = redact(&text.replace('§', secret)).into_owned();
+        assert!(!masked.contains(&secret[4..]), "{masked}");
+    }
+    for text in ["password: Required=", "name: aGVsbG9Xb3JsZA=="] {
+        assert_eq!(redact(text), text);
+    }
+}
