@@ -79,7 +79,7 @@ const NAMES: [&str; 23] = [
 ];
 
 /// The endings of a name whose value is a password.
-const PASSWORD_NAMES: [&str; 15] = [
+const PASSWORD_NAMES: [&str; 20] = [
     "password",
     "passwd",
     "passwort",
@@ -95,6 +95,11 @@ const PASSWORD_NAMES: [&str; 15] = [
     "parola",
     "salasana",
     "passe",
+    "contrasena",
+    "haslo",
+    "adgangskode",
+    "jelszo",
+    "lozinka",
 ];
 
 /// The parts by which words for a password are known that have other letters than those of ASCII.
