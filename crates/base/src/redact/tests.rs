@@ -802,3 +802,14 @@ fn words_for_a_password_are_known_without_their_marks() {
         assert!(!masked.contains("mmer2024"), "{masked}");
     }
 }
+
+#[test]
+fn a_private_key_of_pgp_is_masked_below_its_version() {
+    let body = format!("{}{}", "lQOYBFQwErTy12Qw", "ErTy12QwErTy12");
+    let kind = concat!("PGP PRIVATE ", "KEY BLOCK");
+    let text = format!(
+        "-----BEGIN {kind}-----\nVersion: GnuPG v2.0.22 (GNU/Linux)\nComment: a, b\n\n{body}\n=AbC1\n-----END {kind}-----"
+    );
+    let masked = redact(&text).into_owned();
+    assert!(!masked.contains(&body[8..]), "{masked}");
+}
