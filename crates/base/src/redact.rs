@@ -142,6 +142,9 @@ const DISTANT: [&str; 11] = [
 /// The words between a name and its value that say that it is its value.
 const LINKS: [&str; 6] = ["value", "is", "ist", "es", "est", "lautet"];
 
+/// The verdict of Go in front of the name of a test.
+const PASSED: &str = "--- PASS";
+
 /// The signs between the words of a name.
 const SEPARATORS: [char; 4] = ['_', '-', '.', ' '];
 
@@ -583,7 +586,7 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
     for sign in memchr::memchr2_iter(b'=', b':', text.as_bytes()) {
         found.extend(variable(text, sign));
         let name = name_before(text, sign);
-        if !is_secret_name(name) {
+        if !is_secret_name(name) || text[..sign].ends_with(PASSED) {
             continue;
         }
         if sign >= stretch_end {
@@ -683,7 +686,7 @@ fn kind_by_name(text: &str, value: &str, is_key: bool) -> Option<&'static str> {
             // What is put together there is named as a whole.
             || signs.contains("{}")
             || is_far && signs.contains('[');
-        if word.is_empty() || is_cut || signs.starts_with(']') {
+        if word.is_empty() || is_cut || signs.starts_with(']') || rest.ends_with(PASSED) {
             return None;
         }
         let phrase = &rest[rest.trim_end_matches(|c| is_word(c) || c == ' ').len()..];

@@ -813,3 +813,16 @@ fn a_private_key_of_pgp_is_masked_below_its_version() {
     let masked = redact(&text).into_owned();
     assert!(!masked.contains(&body[8..]), "{masked}");
 }
+
+#[test]
+fn the_names_of_tests_that_have_passed_in_go_are_left_alone() {
+    for text in [
+        "--- PASS: TestApples2 (0.00s)",
+        "    --- PASS: TestTable/UTF8ToUTF16V2 (0.00s)",
+        "=== RUN   TestApples2\n--- PASS: TestApples2 (0.00s)\nPASS\n",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+    let masked = redact("USER: ada, PASS: Tr0ub4dor9").into_owned();
+    assert!(!masked.contains("b4dor"), "{masked}");
+}
