@@ -173,6 +173,9 @@ pub(super) fn recover(model: &mut Model, plan: &AgentPlan, entry: &JournalEntry)
         Recovery::FinishResume { session } => {
             model.session.id = session;
             let outcome = match entry.way {
+                Way::Fresh if marker == journal::Marker::PassedOver => {
+                    "the session had gone on without the handoff: resumed at the next start"
+                }
                 Way::Fresh => "the handoff had arrived: resumed at the next start",
                 Way::InPlace | Way::OnTheFly => {
                     "the conversation had been replaced: resumed at the next start"
@@ -242,14 +245,16 @@ fn reboot_record(entry: &JournalEntry, marker: journal::Marker) -> RebootRecord 
 
 /// Reports whether the handoff is in the new session's transcript.
 fn marker_in_transcript(plan: &AgentPlan, entry: &JournalEntry) -> journal::Marker {
-    let Some(path) = entry
-        .new_session
-        .and_then(|session| plan.transcript_of(session))
-    else {
+    let new = entry.new_session;
+    let Some((session, path)) = new.and_then(|new| Some((new, plan.transcript_of(new)?))) else {
         return journal::Marker::NoTranscript;
     };
     match find_prompt(&path, &entry.nonce) {
         Ok(true) => journal::Marker::Seen,
+        // A copy and a conversation that is replaced hold the prompts of before.
+        Ok(false) if entry.way == Way::Fresh && plan.can_resume(session) => {
+            journal::Marker::PassedOver
+        }
         Ok(false) => journal::Marker::Absent,
         Err(error) => {
             tracing::warn!(

@@ -728,3 +728,29 @@ fn a_run_that_was_taken_up_again_is_not_pruned() {
     assert!(pruned.status.success());
     assert!(first.is_dir(), "it goes on");
 }
+
+#[test]
+fn a_session_that_was_given_another_prompt_is_not_left_for_the_handoff() {
+    let launch = demo();
+    let border = "verifying:after";
+    let supervisor = launch.clone().env("PITSTOP_CRASH_AT", border).start();
+    one_turn(&supervisor);
+    let old = session_of(&supervisor.status());
+    let launch_after = reboot_until_death(supervisor, "verifying");
+    let new = open_reboot(&launch).and_then(|entry| entry.new_session);
+    let new = new.expect("a session").to_string();
+    let home = launch.the_home();
+    wait_for_end(home);
+    // What a client leaves whose person was faster than the handoff.
+    let path = transcript(home, &old);
+    let other = fs::read_to_string(&path).expect("a transcript");
+    let other = other.replace(&old, &new);
+    fs::write(path.with_file_name(format!("{new}.jsonl")), other).expect("a file");
+    let supervisor = launch_after.without_env("PITSTOP_CRASH_AT").start();
+    let status = supervisor.wait_for_status_within(SOON * 2, |status| {
+        status["reboot"]["phase"] == "idle" && status["agent"]["state"] == "idle"
+    });
+    assert_eq!(session_of(&status), new);
+    assert_eq!(handoffs(home).values().sum::<usize>(), 0, "nothing is sent");
+    check_in_order(&supervisor, &launch, &new);
+}

@@ -12,9 +12,11 @@
 //!  warming → resume the new session       done, failed → nothing       rolling_back → roll back
 //! ```
 //!
-//! Three rules take precedence over the steps:
+//! Four rules take precedence over the steps:
 //! - A marker seen in the new transcript proves the delivery, whatever step was written last (a
 //!   journal kept in memory by a full disk lags behind): that session is resumed, nothing is sent.
+//! - A new session that was given another prompt and not the handoff has gone on without it: it is
+//!   resumed as it is, because what was said in it would be in no session that goes on.
 //! - A transcript that may hold the marker but cannot be read sends nothing: the old session is
 //!   resumed, because giving a handoff twice is worse than asking the human once more.
 //! - Agents that outlived the supervisor hang on a dead terminal: they are ended before anything
@@ -73,6 +75,8 @@ pub enum Marker {
     Seen,
     /// It was read to its end and does not hold it.
     Absent,
+    /// It was read to its end, and holds another prompt in its place: the session has gone on without the handoff.
+    PassedOver,
     /// There is no transcript under the new id.
     NoTranscript,
     /// It is there, or may be, and could not be read.
@@ -125,7 +129,7 @@ pub struct Plan {
 pub fn recover(entry: &JournalEntry, evidence: Evidence) -> Plan {
     let recovery = decide(entry, evidence);
     Plan {
-        sentence: sentence(entry, &recovery),
+        sentence: sentence(entry, evidence.marker, &recovery),
         recovery,
     }
 }
@@ -163,10 +167,11 @@ fn decide(entry: &JournalEntry, evidence: Evidence) -> Recovery {
     }
 }
 
-/// Reports whether the new session has what it needs to carry on.
+/// Reports whether the new session has what it needs to carry on, or has gone on without it.
 const fn arrived(way: Way, marker: Marker) -> bool {
     match way {
-        Way::Fresh | Way::InPlace | Way::OnTheFly => matches!(marker, Marker::Seen),
+        Way::Fresh => matches!(marker, Marker::Seen | Marker::PassedOver),
+        Way::InPlace | Way::OnTheFly => matches!(marker, Marker::Seen),
         // A trimmed copy is complete once it exists: it is renamed into place whole.
         Way::Trim => matches!(marker, Marker::Seen | Marker::Absent),
     }
@@ -197,7 +202,7 @@ fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
         return deliver(None);
     };
     match marker {
-        Marker::Seen => Some(Recovery::FinishResume { session }),
+        Marker::Seen | Marker::PassedOver => Some(Recovery::FinishResume { session }),
         Marker::NoTranscript => deliver(Some(session)),
         Marker::Absent => deliver(None),
         // Nothing can have been given before the start, whether the transcript is readable or not.
@@ -206,7 +211,7 @@ fn finish(entry: &JournalEntry, marker: Marker) -> Option<Recovery> {
     }
 }
 
-fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
+fn sentence(entry: &JournalEntry, marker: Marker, recovery: &Recovery) -> String {
     let stood = match entry.step {
         Step::Armed => "had been asked for",
         Step::Drafting => "was drafting its handoff",
@@ -238,6 +243,11 @@ fn sentence(entry: &JournalEntry, recovery: &Recovery) -> String {
         }
         Recovery::FinishDeliver { .. } => {
             "a new session is started with the approved handoff".to_owned()
+        }
+        Recovery::FinishResume { session } if marker == Marker::PassedOver => {
+            format!(
+                "the new session {session} has gone on without the handoff and is resumed as it is"
+            )
         }
         Recovery::FinishResume { session } => {
             format!(
@@ -423,5 +433,23 @@ mod tests {
         let text = serde_json::to_string(&entry).unwrap();
         assert_eq!(serde_json::from_str::<JournalEntry>(&text).unwrap(), entry);
         assert!(text.contains(r#""step":"verifying""#));
+    }
+
+    #[test]
+    fn a_session_that_has_gone_on_with_another_prompt_is_resumed_as_it_is() {
+        for step in [
+            Step::Ending,
+            Step::Starting,
+            Step::Delivering,
+            Step::Verifying,
+            Step::Warming,
+        ] {
+            let plan = recover(&entry(step), evidence(Marker::PassedOver));
+            assert_eq!(plan.recovery, RESUME(), "{step}");
+            let said = format!("the new session {} has gone on without the handoff", new());
+            assert!(plan.sentence.contains(&said), "{}", plan.sentence);
+        }
+        let undone = recovery(&entry(Step::RollingBack), Marker::PassedOver);
+        assert_eq!(undone, BACK(), "a person has decided that");
     }
 }
