@@ -130,6 +130,8 @@ pub struct StoreWriter {
     pub last_steps: HashMap<Uuid, Step>,
     /// The newest time of a record whose place a later state of it takes.
     pub newest_at: chrono::DateTime<chrono::Utc>,
+    /// The time of the newest state of each session.
+    pub carried_at: HashMap<SessionId, chrono::DateTime<chrono::Utc>>,
 }
 
 impl StoreWriter {
@@ -251,6 +253,17 @@ impl StoreWriter {
         self.newest_at
     }
 
+    /// Returns the time of a session's state, in order as [`Self::in_order`] has it: the state before may be that of an earlier process.
+    async fn carried_in_order(&mut self, session: SessionId) -> chrono::DateTime<chrono::Utc> {
+        let before = match self.carried_at.get(&session) {
+            Some(at) => Some(*at),
+            None => self.store.carried_at(session).await.ok().flatten(),
+        };
+        let at = wall().max(before.unwrap_or_default());
+        self.carried_at.insert(session, at);
+        at
+    }
+
     /// Carries out a job; returns what went wrong with it, if anything.
     async fn work(&mut self, job: Job, events: &mpsc::Sender<Event>) -> Option<String> {
         match job {
@@ -284,7 +297,7 @@ impl StoreWriter {
             }
             Job::Carried(session, carried) => {
                 let state = serde_json::to_value(*carried).unwrap_or_default();
-                let at = self.in_order(wall());
+                let at = self.carried_in_order(session).await;
                 error_of(self.store.put_carried(&self.run, session, at, state).await)
             }
             Job::FindCarried { of, session } => {
@@ -564,6 +577,7 @@ mod tests {
             newest: None,
             last_steps: HashMap::new(),
             newest_at: chrono::DateTime::UNIX_EPOCH,
+            carried_at: HashMap::new(),
         }
     }
 
@@ -640,5 +654,33 @@ mod tests {
         let found = find_carried(&writer.store, session).await;
         let goal = found.expect("it is read").and_then(|found| found.goal);
         assert_eq!(goal.as_deref(), Some("after"));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_state_of_a_resumed_session_is_kept_where_the_clock_was_set_back_in_between() {
+        let state = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(state.path(), &state.path().join("p.db")).await;
+        let (events, _told) = mpsc::channel(64);
+        let session = SessionId::new(Uuid::from_u128(1));
+        // An earlier process has kept it while the clock was an hour ahead.
+        let ahead = wall() + chrono::TimeDelta::hours(1);
+        let before = serde_json::to_value(Carried::default()).expect("JSON");
+        let kept = writer
+            .store
+            .put_carried(&writer.run, session, ahead, before);
+        assert!(matches!(kept.await, Ok(Written::Durable)));
+        for goal in ["after", "later"] {
+            let carried = Carried {
+                goal: Some(goal.to_owned()),
+                ..Carried::default()
+            };
+            let job = Job::Carried(session, Box::new(carried));
+            assert_eq!(writer.work(job, &events).await, None);
+            let found = find_carried(&writer.store, session).await;
+            let found = found.expect("it is read").and_then(|found| found.goal);
+            assert_eq!(found.as_deref(), Some(goal));
+        }
+        // What is not of a session has the clock's own time.
+        assert!(writer.in_order(wall()) < ahead);
     }
 }

@@ -359,6 +359,7 @@ async fn open_store(
         newest: None,
         last_steps: std::collections::HashMap::new(),
         newest_at: claim.at,
+        carried_at: std::collections::HashMap::new(),
     };
     Ok(Kept {
         store_writer,

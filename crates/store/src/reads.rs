@@ -156,6 +156,16 @@ impl Store {
             .await
     }
 
+    /// Returns the time of the state that a session carries; none if the store has none.
+    pub async fn carried_at(
+        &self,
+        session: SessionId,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let read = rows::read_carried_at(session);
+        let what = "the time of what the session carries";
+        self.read_record(read, rows::carried_at_in, what).await
+    }
+
     /// Returns the iterations of a project's runs except one, newest first, at most `limit`: the part that a list shows, without
     /// the record of the reboot and without the summary, which may be large. [`Store::past`] has them.
     pub async fn earlier_iterations(

@@ -224,6 +224,14 @@ pub(crate) fn read_carried(session: SessionId) -> Statement {
     }
 }
 
+/// Reads the time of the state that a session carries.
+pub(crate) fn read_carried_at(session: SessionId) -> Statement {
+    Statement {
+        sql: "SELECT written_at FROM carried WHERE session_id = $1",
+        binds: vec![bind_text(&session)],
+    }
+}
+
 /// Reads the latest reboot of the project that is not over, unless a later run went on without it: that happens where this
 /// record could not be read when the run began.
 pub(crate) fn read_journal(project: &Project) -> Statement {

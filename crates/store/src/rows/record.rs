@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use chrono::{DateTime, Utc};
+
 use super::write::SavedState;
 use crate::{
     AgentRecord, RunRecord, Saved,
@@ -93,6 +95,10 @@ pub(crate) fn place_in(row: &Cells) -> Option<(RunId, IterationId)> {
 
 pub(crate) fn carried_in(row: &Cells) -> Option<serde_json::Value> {
     serde_json::from_str(&Reader::new(row).next_text()?).ok()
+}
+
+pub(crate) fn carried_at_in(row: &Cells) -> Option<DateTime<Utc>> {
+    Reader::new(row).next_word()
 }
 
 pub(crate) fn journal_entry_in(row: &Cells) -> Option<JournalEntry> {
