@@ -194,14 +194,24 @@ fn hint_runs<'a>(
     })
 }
 
-/// Returns hints in the text of a box, wrapped.
+/// Returns hints in the text of a box, wrapped: between two of them, if each fits on a row.
 pub(super) fn hint_rows<H: AsRef<str>>(
     hints: &[H],
     cells: usize,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
-    let runs: Vec<_> = hint_runs(hints.iter().map(AsRef::as_ref), theme).collect();
-    text::wrap(&runs, &text::Lead::default(), cells)
+    let hints = hints.iter().map(AsRef::as_ref);
+    let all_fit = hints.clone().all(|hint: &str| text::width(hint) <= cells);
+    let runs = hint_runs(hints, theme).map(|(said, style)| {
+        let breaks = said == GAP || !all_fit;
+        let said = if breaks {
+            said
+        } else {
+            said.replace(' ', text::NO_BREAK)
+        };
+        (said, style)
+    });
+    text::wrap(&runs.collect::<Vec<_>>(), &text::Lead::default(), cells)
 }
 
 /// Returns the length of the key in a hint, in bytes: the first word, and behind a prefix the key that follows it.

@@ -140,6 +140,9 @@ impl Lead {
     }
 }
 
+/// A blank at which no row ends; it is shown as any other.
+pub(super) const NO_BREAK: &str = "\u{a0}";
+
 /// Wraps styled text at blanks, and within words that are longer than a row.
 pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<Line<'static>> {
     let lead_width =
@@ -173,7 +176,8 @@ pub(super) fn wrap(runs: &[(String, Style)], lead: &Lead, cells: usize) -> Vec<L
                 continue;
             }
             let row = rows.last_mut().expect("there is always a row");
-            row.push((grapheme, *style));
+            let shown = if grapheme == NO_BREAK { " " } else { grapheme };
+            row.push((shown, *style));
             used += wide;
             if grapheme == " " {
                 blank = Some(row.len());

@@ -2555,3 +2555,15 @@ fn a_click_beside_the_keys_of_a_question_is_no_key() {
         assert_eq!(keys, [key]);
     }
 }
+
+#[test]
+fn no_row_of_a_question_ends_within_a_hint() {
+    for columns in 40..100 {
+        let mut model = working((columns, 20));
+        model.view.overlay = Some(Overlay::Exited);
+        let shown = shot(&model);
+        for hint in ["F5 reboot with handoff", "q quit", "Esc hide"] {
+            assert!(shown.contains(hint), "{columns}: {hint}:\n{shown}");
+        }
+    }
+}
