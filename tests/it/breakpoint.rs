@@ -754,3 +754,49 @@ fn what_only_other_people_have_committed_is_not_of_the_run() {
         assert_eq!(changed, [modified, vec![], vec![], vec![]], "{step:?}");
     }
 }
+
+#[test]
+fn what_was_committed_before_the_run_is_not_of_the_run() {
+    let repo = Repo::new();
+    repo.write("both.rs", "one\n");
+    repo.commit("start");
+    repo.git(&["checkout", "--quiet", "-b", "older"]);
+    repo.write("both.rs", "two\n");
+    repo.write("older.rs", "made before\n");
+    repo.commit("before the run");
+    repo.git(&["checkout", "--quiet", "main"]);
+    let start = repo.facts();
+    repo.git(&["checkout", "--quiet", "older"]);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let changed = |since| {
+        let run_start = git::RunStart {
+            since: chrono::DateTime::from_timestamp(since, 0),
+            ..(&start).into()
+        };
+        let now = runtime.block_on(git::facts(&repo.path(), 1, Some(&run_start)));
+        let GitState::Facts(facts) = now else {
+            panic!("no facts: {now:?}")
+        };
+        let mut state = PreservedState {
+            run_start: Some(run_start),
+            ..PreservedState::default()
+        };
+        state.feed_git(&facts);
+        [state.modified_files, state.created_files]
+            .map(|files| files.into_iter().map(|file| file.text).collect::<Vec<_>>())
+    };
+    // All commits here are of the same second.
+    assert_eq!(
+        changed(1_700_000_001),
+        [Vec::<&str>::new(), Vec::new()],
+        "the run began after them"
+    );
+    assert_eq!(
+        changed(1_700_000_000),
+        [vec!["both.rs"], vec!["older.rs"]],
+        "they are of the run"
+    );
+}

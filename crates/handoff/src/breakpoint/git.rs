@@ -73,8 +73,8 @@ pub struct GitFacts {
     pub notes: Vec<String>,
     /// True if there were more files than the lists hold, or than git may print.
     pub truncated: bool,
-    /// The changes since the run began, committed or not, without those that only other people have committed; `None` if they are not
-    /// known, as in another repository.
+    /// The changes since the run began, committed or not, without those that only other people have committed, or that were committed
+    /// before; `None` if they are not known, as in another repository.
     pub since_start: Option<Changes>,
 }
 
@@ -170,6 +170,9 @@ pub struct RunStart {
     pub head: Option<String>,
     /// The files with uncommitted changes then.
     pub uncommitted: Vec<String>,
+    /// The time from which on a commit is one of the run; none in states from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<DateTime<Utc>>,
 }
 
 impl From<&GitFacts> for RunStart {
@@ -177,6 +180,7 @@ impl From<&GitFacts> for RunStart {
         Self {
             head: facts.head.clone(),
             uncommitted: facts.uncommitted_files().cloned().collect(),
+            since: None,
         }
     }
 }

@@ -26,7 +26,7 @@ use pitstop_base::{clock::At, format, recent};
 use pitstop_handoff::breakpoint::{
     Breakpoint, BreakpointKind,
     commit::{self, Made},
-    git::{Commit, GitState},
+    git::{Commit, GitState, RunStart},
     test_run::{self, Shell, TestOutcome, Total, quote_command},
 };
 
@@ -401,12 +401,15 @@ impl HandoffDraft {
     }
 
     /// Takes over the state that was read from git.
-    fn take_git(&mut self, state: GitState) {
+    fn take_git(&mut self, state: GitState, now: At) {
         self.git = state;
         let named = std::mem::take(&mut self.moments.named);
         if let GitState::Facts(facts) = &self.git {
             let state = &mut self.signalled;
-            state.run_start.get_or_insert_with(|| facts.as_ref().into());
+            state.run_start.get_or_insert_with(|| RunStart {
+                since: Some(now.wall - READING_TIME),
+                ..RunStart::from(&**facts)
+            });
             let trees = named.iter().flat_map(|text| facts.trees_named_in(text));
             state.other_trees.extend(trees.map(|tree| tree.top.clone()));
         }
@@ -506,7 +509,7 @@ pub fn writes_notes(call: &ToolCall) -> bool {
 
 /// Takes over the state that was read from git. A head that was made since the time before is a commit that no hook reported.
 pub fn git_read(model: &mut Model, state: GitState) {
-    model.draft.take_git(state);
+    model.draft.take_git(state, model.now);
     handoff::draft(model);
     let reads = handoff::read_files(model);
     model.emit(reads);

@@ -206,16 +206,23 @@ pub(super) fn parse_log(printed: &[u8]) -> Vec<Commit> {
     fields.chunks_exact(3).filter_map(commit).collect()
 }
 
-/// Parses the output of `git log -z --format=%x01%ae%x00%ce --name-only`; returns the files of which no commit has an author or a
-/// committer with one of these mail addresses.
-pub(super) fn parse_others(printed: &[u8], mails: &HashSet<Vec<u8>>) -> HashSet<String> {
+/// Parses the output of `git log -z --format=%x01%ct%x00%ae%x00%ce --name-only`; returns the files of which no commit from this second
+/// on has an author or a committer with one of these mail addresses.
+pub(super) fn parse_others(
+    printed: &[u8],
+    mails: &HashSet<Vec<u8>>,
+    since: i64,
+) -> HashSet<String> {
     let (mut own, mut others) = (HashSet::new(), HashSet::new());
     let mut is_own = false;
     let mut fields = printed.split(|&byte| byte == 0);
     while let Some(field) = fields.next() {
-        if let Some(author) = field.strip_prefix(b"\x01") {
+        if let Some(time) = field.strip_prefix(b"\x01") {
+            let author = fields.next().unwrap_or_default();
             let committer = fields.next().unwrap_or_default();
-            is_own = mails.contains(author) || mails.contains(committer);
+            let time: Option<i64> = str::from_utf8(time).ok().and_then(|time| time.parse().ok());
+            is_own = time.is_none_or(|time| time >= since)
+                && (mails.contains(author) || mails.contains(committer));
         } else if !field.is_empty() {
             // The first name is on a line of its own.
             let file = clean::name(field.strip_prefix(b"\n").unwrap_or(field));

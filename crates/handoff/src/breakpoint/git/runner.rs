@@ -147,7 +147,8 @@ impl Runner<'_> {
                 (&mut facts.since_start, &start.head, &facts.head)
                 && from != to
             {
-                changes.leave_out(&self.files_of_others(directory, from, to).await);
+                let since = start.since.map_or(i64::MIN, |since| since.timestamp());
+                changes.leave_out(&self.files_of_others(directory, from, to, since).await);
             }
         }
         Ok(facts)
@@ -226,19 +227,25 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the files that only other people have changed between two commits: a pull, a merge and a change of the branch bring
-    /// these. If that is not known, there are none.
-    async fn files_of_others(&self, directory: &Path, from: &str, to: &str) -> HashSet<String> {
+    /// Returns the files that only other people, or commits from before this second, have changed between two commits: a pull, a merge
+    /// and a change of the branch bring these. If that is not known, there are none.
+    async fn files_of_others(
+        &self,
+        directory: &Path,
+        from: &str,
+        to: &str,
+        since: i64,
+    ) -> HashSet<String> {
         let mails = logged_mails(directory);
         let log = format!(
-            "log -z --max-count={AUTHORS_CAP} --format=%x01%ae%x00%ce --name-only --no-renames --no-ext-diff --no-textconv \
-             --no-color --no-decorate --no-notes --no-mailmap --no-show-signature {from}...{to} --"
+            "log -z --max-count={AUTHORS_CAP} --format=%x01%ct%x00%ae%x00%ce --name-only --no-renames --no-ext-diff \
+             --no-textconv --no-color --no-decorate --no-notes --no-mailmap --no-show-signature {from}...{to} --"
         );
         match self.run_git(&log).await {
             Ok(log) => {
                 let commits = log.stdout.split(|&byte| byte == 1).skip(1).count();
                 let is_all = !log.truncated && commits < AUTHORS_CAP && !mails.is_empty();
-                let others = is_all.then(|| parse_others(&log.stdout, &mails));
+                let others = is_all.then(|| parse_others(&log.stdout, &mails, since));
                 others.unwrap_or_default()
             }
             Err(error) => {

@@ -282,14 +282,14 @@ fn a_linked_work_tree_is_known_by_an_absolute_and_by_a_relative_place() {
 
 #[test]
 fn a_file_is_of_others_if_no_commit_of_it_is_ones_own() {
-    let printed = "\u{1}eve@x\0eve@x\0\nboth.rs\0a b.rs\0\u{1}me@x\0me@x\0\u{1}me@x\0eve@x\0\nboth.rs\0\u{1}eve@x\0me@x\0\npicked.rs\0";
+    let printed = "\u{1}5\0eve@x\0eve@x\0\nboth.rs\0a b.rs\0\u{1}5\0me@x\0me@x\0\u{1}5\0me@x\0eve@x\0\nboth.rs\0\u{1}5\0eve@x\0me@x\0\npicked.rs\0";
     for (mails, expected) in [
         (&["me@x"][..], &["a b.rs"][..]),
         (&["eve@x"], &[]),
         (&["ada@x"], &["a b.rs", "both.rs", "picked.rs"]),
     ] {
         let mails = mails.iter().map(|mail| mail.as_bytes().to_vec()).collect();
-        let mut others = Vec::from_iter(parse_others(printed.as_bytes(), &mails));
+        let mut others = Vec::from_iter(parse_others(printed.as_bytes(), &mails, 5));
         others.sort();
         assert_eq!(others, expected);
     }
@@ -302,4 +302,12 @@ fn a_file_is_of_others_if_no_commit_of_it_is_ones_own() {
     std::fs::write(directory.path().join("logs/HEAD"), log).unwrap();
     let expected = [b"me@x".to_vec(), Vec::new()];
     assert_eq!(logged_mails(directory.path()), HashSet::from(expected));
+}
+
+#[test]
+fn a_commit_from_before_the_run_makes_no_file_ones_own() {
+    let printed = "\u{1}5\0me@x\0me@x\0\nolder.rs\0both.rs\0\u{1}7\0me@x\0me@x\0\nboth.rs\0\u{1}\0me@x\0me@x\0\nno time.rs\0";
+    let mails = HashSet::from([b"me@x".to_vec()]);
+    let left_out = parse_others(printed.as_bytes(), &mails, 6);
+    assert_eq!(left_out, HashSet::from(["older.rs".to_owned()]));
 }
