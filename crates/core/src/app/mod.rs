@@ -135,6 +135,7 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     model.session.note_work(model.now);
     let next = tour::next(model);
     model.view.go_to_step(next);
+    model.view.drop_hidden_replay();
     let turns = metrics::turns_since(model, before);
     (model.outside.counters).count_work(turns, &model.scratch.effects);
     if let Some(said) = activity::change_words(model, state) {

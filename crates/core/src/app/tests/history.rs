@@ -597,3 +597,19 @@ fn a_selection_stays_when_a_session_begins_whether_the_search_finds_that_or_not(
         }
     }
 }
+
+#[test]
+fn a_recording_goes_with_whatever_takes_its_place() {
+    for key in [KeyCode::F(4), KeyCode::Esc] {
+        let mut bench = Bench::new();
+        let file = "{\"version\": 2, \"width\": 20, \"height\": 4}\n[0.5, \"o\", \"one\"]\n";
+        let cast = pitstop_terminal::pane::replay::Cast::parse(file.as_bytes());
+        let cast = cast.map_err(|error| error.to_string());
+        let iteration = IterationId::FIRST;
+        bench.send(Event::Read(ReadEvent::Recording { iteration, cast }));
+        assert!(bench.model.view.replay.is_some());
+        bench.press(key);
+        assert_eq!(bench.model.view.overlay, None);
+        assert!(bench.model.view.replay.is_none(), "{key:?}");
+    }
+}

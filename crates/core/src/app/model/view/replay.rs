@@ -60,7 +60,6 @@ impl View {
         let leaves = matches!(key.code, KeyCode::Esc | KeyCode::Char('q'));
         let Some(replay) = self.replay.as_mut().filter(|_| !leaves) else {
             self.overlay = None;
-            self.replay = None;
             return None;
         };
         match key.code {
@@ -81,6 +80,13 @@ impl View {
             _ => return None,
         }
         self.tick_timer()
+    }
+
+    /// Drops the recording once something else, or nothing, lies over the pane: it takes much memory.
+    pub(in crate::app) fn drop_hidden_replay(&mut self) {
+        if !matches!(self.overlay, Some(Overlay::Replay { .. })) {
+            self.replay = None;
+        }
     }
 
     /// Goes on with the replay when it is time.
