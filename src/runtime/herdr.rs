@@ -42,8 +42,11 @@ const AGENT_NAME: &str = "pitstop";
 /// The shortest time between two reports of a pane.
 const GAP: Duration = Duration::from_millis(500);
 
-/// The time after which a report that herdr has not taken is given again.
+/// The time after which a report that herdr has not taken is given again; it doubles with each time in a row.
 const AGAIN: Duration = Duration::from_secs(5);
+
+/// The number of times that it doubles: herdr may be started again.
+const DOUBLINGS: u32 = 6;
 
 /// The time that a command may take.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -176,6 +179,7 @@ impl Pane {
     async fn serve(mut self, mut reports: watch::Receiver<Report>) {
         let mut last = Report::default();
         let mut takes_tokens = true;
+        let mut refusals = 0_u32;
         loop {
             let report = reports.borrow_and_update().clone();
             let has_news = Report {
@@ -188,6 +192,7 @@ impl Pane {
                 takes_tokens = self.show_context(report.context.as_deref()).await;
             }
             last = report;
+            refusals = if is_taken { 0 } else { refusals + 1 };
             if !is_taken {
                 // No session has this name: the next look finds news.
                 last.session.clear();
@@ -199,7 +204,8 @@ impl Pane {
                 if is_taken {
                     return news.await;
                 }
-                timeout(AGAIN, news).await.unwrap_or(Ok(()))
+                let again = timeout(again_after(refusals), news);
+                again.await.unwrap_or(Ok(()))
             };
             tokio::select! {
                 changed = next => {
@@ -272,6 +278,11 @@ impl Pane {
     }
 }
 
+/// Returns the time after which a report is given again that herdr has not taken so many times in a row.
+fn again_after(refusals: u32) -> Duration {
+    AGAIN * (1 << refusals.saturating_sub(1).min(DOUBLINGS))
+}
+
 /// Waits until no more reports can come.
 async fn closed(mut reports: watch::Receiver<Report>) {
     while reports.changed().await.is_ok() {}
@@ -305,5 +316,14 @@ mod tests {
         let found = found.expect("a pane");
         assert_eq!(found.program, "/opt/herdr");
         assert!(!found.environment.contains_key("TERM"));
+    }
+
+    #[test]
+    fn a_herdr_that_is_gone_is_asked_less_and_less() {
+        let first = [1, 2, 3, 4].map(again_after);
+        assert_eq!(first, [5, 10, 20, 40].map(Duration::from_secs));
+        let day: Duration = (1..300).map(again_after).sum();
+        assert!(day > Duration::from_hours(24), "{day:?}");
+        assert_eq!(again_after(u32::MAX), Duration::from_secs(320));
     }
 }
