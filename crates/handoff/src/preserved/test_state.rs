@@ -120,6 +120,12 @@ fn picks(parts: &[String], name: &str) -> bool {
     parts.iter().any(is_in)
 }
 
+/// Reports whether a run has failed the test of this name or, if it is a note about them, tests without names.
+fn leaves_failing(run: &TestOutcome, name: &str) -> bool {
+    let is_unnamed = run.failed > Some(run.failing.len() as u64);
+    run.failing.iter().any(|failing| failing == name) || is_unnamed && name.ends_with(UNNAMED)
+}
+
 /// Adds the names that are not in the list yet.
 fn add_new<'a>(list: &mut Vec<String>, names: impl Iterator<Item = &'a String>) {
     let mut have: BTreeSet<String> = list.iter().cloned().collect();
@@ -164,7 +170,12 @@ impl TestState {
         };
         let ran = self.ran;
         let again = self.begin_command(command);
-        for outcome in outcomes {
+        for (at, outcome) in outcomes.iter().enumerate() {
+            // Another run of the same command, as of another package, is no later one of the tests that an earlier one has failed.
+            let failed_beside = |name: &str| {
+                let mut beside = outcomes[..at].iter();
+                beside.any(|one| one.owner == outcome.owner && leaves_failing(one, name))
+            };
             let count = outcome.count_tests();
             // A run of no tests, or of which only the last part was shown, says nothing about a test.
             let none_ran =
@@ -186,7 +197,9 @@ impl TestState {
                 let rest = |group: &String| name.strip_prefix(group.as_str());
                 let mut rests = outcome.passing_groups.iter().filter_map(rest);
                 let is_picked = outcome.picked.is_empty() || picks(&outcome.picked, name);
-                is_picked && rests.any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
+                is_picked
+                    && !failed_beside(name)
+                    && rests.any(|rest| rest.is_empty() || rest.starts_with(['.', ' ']))
             };
             let ended = built && outcome.complete && !outcome.spoilt;
             let covers = |name: &str| {
@@ -198,6 +211,7 @@ impl TestState {
                 };
                 built
                     && !none_ran
+                    && !failed_beside(name)
                     && (is_known || same && !(counts && count < ran) || name == unnamed)
             };
             let verdicts = Verdicts {

@@ -37,7 +37,9 @@ const NO_RUN: &str = "install|add|remove|uninstall|update|which|-v";
 const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-run|-t|--testNamePattern|--lf|\
     --last-failed|--ff|--skip|--grep|-g|-e|--tag|--filter|--only|--group|--test-name-pattern|--test-only|\
     -Dtest|-pl|--tests|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method|\
-    --deselect|--ignore|--ignore-glob|--exclude|--exclude-group|-skip|--testPathIgnorePatterns";
+    --deselect|--ignore|--ignore-glob|--exclude|--exclude-group|-skip|--testPathIgnorePatterns|\
+    --testPathPattern|--testPathPatterns|--selectProjects|--project|--changed|--changedSince|--onlyChanged|\
+    --findRelatedTests|--shard|--partition|--stale|--bins|--examples|--benches|-LE";
 
 /// The flags with a value in the next word that selects no tests.
 const VALUED: &str = "-coverprofile|-timeout|--config|--console|--cov|--cov-report|--features|--import|--logger|--reporter|--settings|\
@@ -204,6 +206,9 @@ impl Command {
                     .map(|(_, names)| names),
                 _ => None,
             };
+            // What a negation leaves out is not known: `!A#b`, `(?!b|c)`.
+            let negates = value.is_some_and(|value| value.contains('!'));
+            let filter = filter.map(|filter| if negates { "" } else { filter });
             let parts = filter.into_iter().flat_map(|filter| filter.split('|'));
             picked.extend(parts.map(|part| part.trim_matches(['^', '$']).to_owned()));
         }

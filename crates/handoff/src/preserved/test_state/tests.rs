@@ -507,3 +507,48 @@ fn a_run_that_shows_no_test_or_only_its_last_part_clears_nothing() {
     let state = ran(&[("pytest", failed), ("pytest", "no tests ran in 0.01s\n")]);
     assert_eq!(state.failing, ["t.py::x"]);
 }
+
+#[test]
+fn a_run_of_a_command_fixes_nothing_that_another_run_of_it_has_failed() {
+    let named = "=== short test summary info ===\nFAILED t.py::x - E\n1 failed, 3 passed in 0.1s\n";
+    let unnamed = "1 failed, 3 passed in 0.1s\n";
+    let passed = "4 passed in 0.1s\n";
+    for (command, failed) in [("tox", named), ("tox | grep passed", unnamed)] {
+        let both = format!("{failed}{passed}");
+        let state = ran(&[(command, &both), (command, &both)]);
+        assert_eq!(state.failing.len(), 1, "{command}: {state:?}");
+        assert!(state.fixed.is_empty(), "{command}: {state:?}");
+        let state = ran(&[(command, &both), (command, &passed.repeat(2))]);
+        assert!(state.failing.is_empty(), "{command}: {state:?}");
+    }
+    // Two libraries in one run of one program.
+    let both = "Test Case 'CartTests.testAdds' failed (0.002 seconds)\nTest Suite 'All tests' failed at 2026-11-20\n\
+        \t Executed 2 tests, with 1 failure (0 unexpected) in 0.003 (0.003) seconds\n✔ Test run with 2 tests passed after 0.001 seconds.\n";
+    assert_eq!(ran(&[("swift test", both)]).failing, ["CartTests.testAdds"]);
+}
+
+#[test]
+fn a_run_that_leaves_tests_out_fixes_none_of_them() {
+    let maven = "[ERROR] com.acme.CartTest.adds -- Time elapsed: 0.004 s <<< FAILURE!\n[ERROR] Tests run: 2, Failures: 1, Errors: 0, Skipped: 0\n";
+    let maven_passed = "[INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.05 s -- in com.acme.CartTest\n\
+        [INFO] Tests run: 1, Failures: 0, Errors: 0, Skipped: 0\n";
+    let jest = "FAIL ./a.test.js\n  ● adds\n\nTests:       1 failed, 1 total\n";
+    let jest_passed =
+        |file: &str| format!("PASS ./{file}.test.js\nTests:       1 passed, 1 total\n");
+    let (same, other) = (jest_passed("a"), jest_passed("b"));
+    for (first, failed, second, passed) in [
+        (
+            "mvn test",
+            maven,
+            "mvn test -Dtest='!CartTest#adds'",
+            maven_passed,
+        ),
+        ("npx jest", jest, "npx jest -t '(?!x|adds|y)'", &*same),
+        ("npx jest", jest, "npx jest --testPathPattern=b", &*other),
+        ("npx jest", jest, "npx jest --shard=2/2", &*other),
+    ] {
+        let state = ran(&[(first, failed), (second, passed)]);
+        assert_eq!(state.failing.len(), 1, "{second}: {state:?}");
+        assert!(state.fixed.is_empty(), "{second}");
+    }
+}
