@@ -63,6 +63,9 @@ pub(super) fn draw(buf: &mut Buffer, layout: &Layout, model: &Model, theme: &The
     let name = format!("{} …", model.keys().prefix().label());
     let inner = frame::draw_border(buf, area, frame::title(&name, true, theme), true, theme);
     frame::rows(buf, inner, &rows);
+    let seen = usize::from(inner.height).min(height);
+    let mark = text::mark(false, seen < height, seen, height);
+    frame::foot::<&str>(buf, area, &[], &mark, theme);
 }
 
 /// Returns each key that can follow the prefix with its effect in a word or two, in the order of help.

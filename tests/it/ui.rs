@@ -2567,3 +2567,17 @@ fn no_row_of_a_question_ends_within_a_hint() {
         }
     }
 }
+
+#[test]
+fn a_list_of_keys_that_is_longer_than_the_screen_is_marked() {
+    let small = [(40, 16), (52, 12), (40, 12)].map(|size| (size, true));
+    for (size, marked) in small.into_iter().chain([(NORMAL, false)]) {
+        let mut model = working(size);
+        model.view.shows_keys = true;
+        let shown = shot(&model);
+        // The row above the footer is the lower border of the box.
+        let border = shown.lines().rev().nth(1).expect("a border");
+        assert!(border.starts_with('┗'), "{shown}");
+        assert_eq!(border.contains('↓'), marked, "{size:?}:\n{shown}");
+    }
+}
