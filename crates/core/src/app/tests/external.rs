@@ -119,3 +119,17 @@ fn what_comes_behind_an_editor_is_shown_when_it_is_left() {
     let shown = bench.model.view.notices.back().unwrap();
     assert_eq!((shown.text.as_str(), shown.at), ("a word", bench.at()));
 }
+
+#[test]
+fn an_edit_that_is_saved_behind_an_agent_that_has_ended_is_kept_when_we_leave() {
+    let mut bench = Bench::new();
+    bench.press(KeyCode::F(4));
+    let base = bench.lend();
+    bench.exited(0);
+    let effects = bench.send(Event::ShutdownAsked { signal: "SIGTERM" });
+    assert!(has!(effects, Effect::Quit(_)), "{effects:?}");
+    let effects = bench.close(&format!("{base}\nand mind the gap"));
+    let kept = all!(effects, Effect::KeepCarried(_, carried) => carried.edited.clone());
+    let mut kept = kept.into_iter().flatten();
+    assert!(kept.any(|body| body.contains("and mind the gap")));
+}
