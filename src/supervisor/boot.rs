@@ -52,7 +52,7 @@ use pitstop_transcript::SessionId;
 use super::{
     Start, StartError, Work,
     claim::{self, Claim},
-    doors::{DoorPlan, Doors},
+    doors::Doors,
     farewell,
     program::{agent_config_dir, has_todo_tools},
     recover,
@@ -146,17 +146,9 @@ async fn set_up(
     plan.files.clone_from(&kept.store_writer.files);
     start_as_before(&mut plan, &mut kept);
 
-    let at = claim.at;
+    let at = claim.holder.since;
     let answers = mpsc::channel(runtime::ANSWERS_IN_FLIGHT);
-    let door_plan = DoorPlan {
-        paths: &start.paths,
-        api: &start.config.api,
-        status_line: plan.user_status_line(),
-        project: &start.project,
-        run: plan.files.clone(),
-        events: answers.0.clone(),
-    };
-    let doors = Doors::open(claim, door_plan).await?;
+    let doors = Doors::open(claim, &start, &plan, answers.0.clone()).await?;
     plan.observe = doors.observe;
     let store_writer = kept.store_writer.start(answers.0.clone());
 
@@ -307,6 +299,7 @@ async fn open_store(
         ..StoreOptions::new(target)
     };
     let project = Project::new(&start.project, &process::host_name());
+    let (holder, began) = (&claim.holder, claim.holder.since);
     // A person who restores a checkpoint has chosen how to go on.
     let instead = matches!(start.work, Work::Restore(_));
     let instead = instead.then_some("a checkpoint was restored instead");
@@ -314,7 +307,7 @@ async fn open_store(
     let task = task.map(|task| task.plan.task.as_str());
     let opened = Store::open(options).await?;
     recover::or_warn(opened.store.take_up(&claim.state).await, warnings);
-    let found = recover::clean_up(opened, &project, files, claim.at, instead, task, plan).await;
+    let found = recover::clean_up(opened, &project, files, began, instead, task, plan).await;
     warnings.extend(found.warnings);
     let store = found.store;
     let unfinished = found.unfinished.as_ref();
@@ -323,19 +316,19 @@ async fn open_store(
     let (run, lineage) = match goes_on {
         Some(run) => (
             run.clone(),
-            recovery::recorded(&store, run, plan, claim.at).await,
+            recovery::recorded(&store, run, plan, began).await,
         ),
-        None => (claim.run.clone(), Lineage::new(claim.run.clone())),
+        None => (holder.run.clone(), Lineage::new(holder.run.clone())),
     };
     let worked = lineage.worked();
     let record = RunRecord {
         run: run.clone(),
         project: project.clone(),
-        process: claim.process.clone(),
+        process: holder.process.clone(),
         agent: start.agent.shown.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         task: start.work.task().map(|task| task.plan.task.clone()),
-        started_at: claim.at,
+        started_at: began,
         ended_at: None,
         end_reason: None,
     };
@@ -358,7 +351,7 @@ async fn open_store(
         measured: None,
         newest: None,
         last_steps: std::collections::HashMap::new(),
-        newest_at: claim.at,
+        newest_at: began,
         carried_at: std::collections::HashMap::new(),
     };
     Ok(Kept {

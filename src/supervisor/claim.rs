@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::runtime::wall;
 use pitstop_base::{clean::chain, process};
 use pitstop_core::{
     config::load::paths::{Paths, project_hash},
-    lineage::{ProcessStamp, RunId},
+    lineage::RunId,
 };
 use pitstop_handoff::scratchpad;
 use pitstop_server::client::is_answered;
@@ -27,12 +26,8 @@ pub(super) struct Claim {
     pub state: PrivateDir,
     /// The project's name in sockets and in the state directory.
     pub hash: String,
-    /// The stamp of our process.
-    pub process: ProcessStamp,
-    /// The run that begins.
-    pub run: RunId,
-    /// The time at which it begins.
-    pub at: DateTime<Utc>,
+    /// Our process, the run that begins, and the time at which it begins.
+    pub holder: Holder,
 }
 
 /// Takes the project's lock for a new run.
@@ -41,14 +36,12 @@ pub(super) fn take_lock(
     paths: &Paths,
     warnings: &mut Vec<String>,
 ) -> Result<Claim, StartError> {
-    let at = wall();
-    let process = process::stamp(std::process::id()).ok_or(StartError::NoProcess)?;
+    let since = wall();
     let random = *Uuid::new_v4().as_bytes();
-    let run = RunId::new(at, [random[0], random[1], random[2]]);
     let holder = Holder {
-        process: process.clone(),
-        since: at,
-        run: run.clone(),
+        process: process::stamp(std::process::id()).ok_or(StartError::NoProcess)?,
+        since,
+        run: RunId::new(since, [random[0], random[1], random[2]]),
     };
     let hash = project_hash(project)?;
     let (lock, state) = lock_in(paths, &hash, &holder, warnings)?;
@@ -56,9 +49,7 @@ pub(super) fn take_lock(
         lock,
         state,
         hash,
-        process,
-        run,
-        at,
+        holder,
     })
 }
 

@@ -1,10 +1,6 @@
 //! The doors of the API: the control socket with its tokens, and the port.
 
-use std::{
-    ffi::OsString,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use tokio::{
     sync::{mpsc, watch},
@@ -12,18 +8,15 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use crate::runtime::places::{self, Endpoint, Places, Watch};
-use pitstop_core::{
-    app::Event,
-    config::{ApiConfig, load::paths::Paths},
+use crate::runtime::{
+    agent::AgentPlan,
+    places::{self, Endpoint, Places, Watch},
 };
+use pitstop_core::app::Event;
 use pitstop_server::{Attachment, Call, Feed, Mailbox, RequestQueue};
-use pitstop_store::{
-    PrivateDir,
-    run_dir::{KeptRunDir, RunDir},
-};
+use pitstop_store::{PrivateDir, run_dir::KeptRunDir};
 
-use super::{StartError, claim::Claim, port::Port};
+use super::{Start, StartError, claim::Claim, port::Port};
 
 /// The number of calls that may wait for the loop.
 const CALLS_IN_FLIGHT: usize = 1024;
@@ -57,30 +50,21 @@ pub(super) struct Doors {
     places: Watch,
 }
 
-/// The plan for opening the doors.
-pub(super) struct DoorPlan<'a> {
-    pub paths: &'a Paths,
-    /// The settings of the port.
-    pub api: &'a ApiConfig,
-    /// The user's own status line command.
-    pub status_line: Option<String>,
-    /// The project's directory.
-    pub project: &'a Path,
-    /// The run's directory.
-    pub run: Option<RunDir>,
-    /// The channel for reports that one of these places was removed.
-    pub events: mpsc::Sender<Event>,
-}
-
 impl Doors {
-    pub async fn open(claim: Claim, plan: DoorPlan<'_>) -> Result<Opened, StartError> {
+    /// Opens the doors of a claimed project. It is reported to `events` if one of the places was removed.
+    pub async fn open(
+        claim: Claim,
+        start: &Start,
+        plan: &AgentPlan,
+        events: mpsc::Sender<Event>,
+    ) -> Result<Opened, StartError> {
         let Claim {
             lock, state, hash, ..
         } = claim;
-        let bound = places::bind(plan.paths, &hash)?;
-        let status_line = plan.status_line.map(OsString::from);
-        let secrets =
-            places::write_secrets(plan.paths, &hash, bound.1.path(), status_line.as_deref())?;
+        let paths = &start.paths;
+        let bound = places::bind(paths, &hash)?;
+        let status_line = plan.user_status_line().map(OsString::from);
+        let secrets = places::write_secrets(paths, &hash, bound.1.path(), status_line.as_deref())?;
         let observe = secrets.observe_file().to_owned();
         let (calls_in, calls) = mpsc::channel(CALLS_IN_FLIGHT);
         let mark = Uuid::new_v4().simple().to_string();
@@ -90,19 +74,19 @@ impl Doors {
         let mailbox = requests.mailbox.clone();
         let (stop, stopped) = watch::channel(false);
         let scripts = (secrets.keys(), requests.clone());
-        let port = Port::new(plan.api, plan.paths, scripts, stopped)?;
+        let port = Port::new(&start.config.api, paths, scripts, stopped)?;
         let port = port.start().await?;
         let endpoint = Endpoint::open(bound, secrets.keys(), requests.clone());
         let places = Places {
-            project: plan.project.to_owned(),
+            project: start.project.clone(),
             lock,
             endpoint,
             secrets,
             requests,
-            paths: plan.paths.clone(),
+            paths: paths.clone(),
             hash,
             agents: PrivateDir::open_again(state.path()).ok(),
-            run: plan.run.map(KeptRunDir::new),
+            run: plan.files.clone().map(KeptRunDir::new),
         };
         Ok(Opened {
             calls,
@@ -113,7 +97,7 @@ impl Doors {
             doors: Self {
                 port,
                 stop,
-                places: Watch::start(places, plan.events),
+                places: Watch::start(places, events),
             },
         })
     }
