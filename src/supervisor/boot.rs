@@ -1,7 +1,7 @@
 //! The steps of a supervisor's life, in their order.
 
 use std::{
-    env, io,
+    env,
     os::unix::net::UnixStream,
     panic::{self, AssertUnwindSafe},
     path::PathBuf,
@@ -39,10 +39,7 @@ use pitstop_core::{
     lineage::{Cause, EndReason, Lineage, Project, journal::JournalEntry},
 };
 use pitstop_handoff::breakpoint::git;
-use pitstop_server::{
-    Attachment,
-    attach::{ServerMessage, receive_first},
-};
+use pitstop_server::attach::{ServerMessage, receive_first};
 use pitstop_store::{
     CrashPoint, HistoryOf, PrivateDir, RunRecord, SCRATCHPAD, Store, StoreOptions, StoreTarget,
     run_dir::RunDir,
@@ -134,7 +131,10 @@ async fn set_up(
     terminal: Option<&UnixStream>,
 ) -> Result<(Setup, Doors), StartError> {
     let signals = Signals::new()?;
-    let attachment = first_terminal(terminal).await?;
+    let attachment = match terminal {
+        Some(stream) => Some(receive_first(stream.try_clone()?).await?),
+        None => None,
+    };
     let mut warnings = std::mem::take(&mut start.warnings);
     let (claim, files) = claim_project(&start, &mut warnings)?;
     let notes = claim::read_scratchpad(&files)?;
@@ -179,7 +179,7 @@ async fn set_up(
     let task = start.work.task().and_then(|task| task.file.clone());
     let (work, prompt) = (start.work, start.agent.prompt);
     let old = kept.unfinished.as_ref().and_then(|entry| entry.old_session);
-    let left = (kept.unfinished, kept.resumed, kept.worked);
+    let left = (kept.unfinished, kept.resumed);
     let first = first_effects(&mut model, &plan, left, work, prompt).await;
     let setup = Setup {
         model,
@@ -214,15 +214,7 @@ fn claim_project(
     Ok((claim, files))
 }
 
-/// Receives the terminal for which this supervisor was started, if it was for one.
-async fn first_terminal(stream: Option<&UnixStream>) -> io::Result<Option<Attachment>> {
-    match stream {
-        Some(stream) => Ok(Some(receive_first(stream.try_clone()?).await?)),
-        None => Ok(None),
-    }
-}
-
-/// Runs the loop to its end and closes everything.
+/// Runs the loop to its end, has everything written, closes the doors, and releases the lock last.
 async fn supervised(
     setup: Setup,
     store_writer: &mpsc::Sender<Job>,
@@ -230,8 +222,19 @@ async fn supervised(
 ) -> Result<Left, StartError> {
     // Nothing of it is used after a panic, which the panic hook has reported.
     let running = AssertUnwindSafe(Box::pin(runtime::run(setup)));
-    let ran = running.catch_unwind().await.ok();
-    Box::pin(close_all(ran, store_writer, doors)).await
+    let Some(ran) = running.catch_unwind().await.ok() else {
+        // The run's record stays open: the next start closes it and says how to go on.
+        doors.close().await;
+        return Err(StartError::Broken);
+    };
+    let quitting = ran
+        .as_ref()
+        .ok()
+        .and_then(|left| left.model.outside.quitting());
+    let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
+    let unwritten = effects::close_store(store_writer, reason).await;
+    doors.close().await;
+    Ok(Left { unwritten, ..ran? })
 }
 
 /// Returns the first moment of a process that begins now.
@@ -274,8 +277,6 @@ struct Kept {
     unfinished: Option<Box<JournalEntry>>,
     /// The session in which the run goes on, if its supervisor had died.
     resumed: Option<SessionId>,
-    /// The time that the run has taken so far.
-    worked: Duration,
     /// The messages to show: how to go on with a run that ended without notice.
     said: Vec<String>,
     /// The state that the continued session carries of its lineage, or the reason why that is not known.
@@ -312,7 +313,7 @@ async fn open_store(
     let store = found.store;
     let unfinished = found.unfinished.as_ref();
     let goes_on = unfinished.map(|entry| &entry.run);
-    let goes_on = goes_on.or(found.resumed.as_ref().map(|dead| &dead.run));
+    let goes_on = goes_on.or(found.resumed.as_ref().map(|(run, _)| run));
     let (run, lineage) = match goes_on {
         Some(run) => (
             run.clone(),
@@ -320,7 +321,6 @@ async fn open_store(
         ),
         None => (holder.run.clone(), Lineage::new(holder.run.clone())),
     };
-    let worked = lineage.worked();
     let record = RunRecord {
         run: run.clone(),
         project: project.clone(),
@@ -358,8 +358,7 @@ async fn open_store(
         store_writer,
         lineage,
         unfinished: found.unfinished.map(Box::new),
-        resumed: found.resumed.and_then(|dead| dead.session),
-        worked,
+        resumed: found.resumed.and_then(|(_, session)| session),
         said: found.died.into_iter().collect(),
         carried,
         carried_of,
@@ -534,10 +533,11 @@ fn print_warnings(warnings: &[String], headless: bool) {
 async fn first_effects(
     model: &mut Model,
     plan: &AgentPlan,
-    (unfinished, resumed, worked): (Option<Box<JournalEntry>>, Option<SessionId>, Duration),
+    (unfinished, resumed): (Option<Box<JournalEntry>>, Option<SessionId>),
     work: Work,
     prompt: Option<String>,
 ) -> Vec<Effect> {
+    let worked = model.lineage.worked();
     let recovered = match (unfinished, resumed) {
         (Some(entry), _) => Some(recover::recover(model, plan, &entry)),
         (None, Some(session)) => {
@@ -568,25 +568,4 @@ async fn first_effects(
         (Work::Session, None) => app::iteration::begin(model, false, first_cause(plan), prompt),
     }
     model.take_effects()
-}
-
-/// Has everything written, closes the doors, and releases the lock last.
-async fn close_all(
-    ran: Option<io::Result<Left>>,
-    store_writer: &mpsc::Sender<Job>,
-    doors: Doors,
-) -> Result<Left, StartError> {
-    let Some(ran) = ran else {
-        // The run's record stays open: the next start closes it and says how to go on.
-        doors.close().await;
-        return Err(StartError::Broken);
-    };
-    let quitting = ran
-        .as_ref()
-        .ok()
-        .and_then(|left| left.model.outside.quitting());
-    let reason = quitting.map_or(EndReason::Shutdown, |quitting| quitting.reason);
-    let unwritten = effects::close_store(store_writer, reason).await;
-    doors.close().await;
-    Ok(Left { unwritten, ..ran? })
 }

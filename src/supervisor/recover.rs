@@ -32,18 +32,10 @@ pub(super) struct Found {
     pub warnings: Vec<String>,
     /// A reboot that waits to be finished or rolled back.
     pub unfinished: Option<JournalEntry>,
-    /// An autonomous run that ended without notice and goes on now.
-    pub resumed: Option<DeadRun>,
+    /// An autonomous run that ended without notice and goes on now, and its last session, if that has something to resume.
+    pub resumed: Option<(RunId, Option<SessionId>)>,
     /// The message about how to go on with a run that ended without notice.
     pub died: Option<String>,
-}
-
-/// An autonomous run whose supervisor has died.
-#[derive(Clone, Debug)]
-pub(super) struct DeadRun {
-    pub run: RunId,
-    /// Its last session, if that has something to resume.
-    pub session: Option<SessionId>,
 }
 
 /// Cleans up after supervisors that died, in the opened store, for a run that begins at this time. A reboot that one left is closed
@@ -70,15 +62,13 @@ pub(super) async fn clean_up(
     let resumed = match (&unfinished, task) {
         (None, Some(task)) => {
             let dead = recovery::dead_run(&store, project, task).await;
-            dead.map(|(run, session)| DeadRun {
-                run,
-                session: session.filter(|session| plan.can_resume(*session)),
-            })
+            let resumes = |session: &SessionId| plan.can_resume(*session);
+            dead.map(|(run, session)| (run, session.filter(resumes)))
         }
         _ => None,
     };
     let kept = unfinished.as_ref().map(|entry| &entry.run);
-    let kept = kept.or(resumed.as_ref().map(|one| &one.run));
+    let kept = kept.or(resumed.as_ref().map(|(run, _)| run));
     let died = recovery::close_dead_runs(&store, project, kept, files, plan, at).await;
     let died = died.or_else(|| store.error().map(|_| NOT_LOOKED_FOR.to_owned()));
     Found {
