@@ -73,10 +73,7 @@ fn lock_in(
         }
         taken => taken,
     };
-    taken.map_err(|error| match error {
-        LockError::Held(_) => StartError::Locked(error),
-        error => StartError::Lock(error),
-    })
+    Ok(taken?)
 }
 
 /// Checks that no supervisor answers on the project's socket: removing the lock does not end its holder, whose agent is no leftover.

@@ -3,6 +3,7 @@
 use std::{io, path::PathBuf};
 
 use crate::runtime::prepare::{ADDRESS_SPACE, DESCRIPTORS_AT_START};
+use pitstop_agent::AgentKind;
 use pitstop_base::{
     clean::chain,
     exit::{FAILED, NO_AGENT, PANICKED, USAGE},
@@ -78,21 +79,15 @@ pub enum StartError {
     /// The command behind the option `--agent` has a quote without its end.
     #[error("a quote in the command after --agent is not closed")]
     OpenQuote,
-    /// Claude Code is not there under this name, or in the `PATH`.
-    #[error("{}", no_program(.0))]
-    NoClient(String),
-    /// The agent's program is not there.
-    #[error("{}", no_program(.0))]
-    NoAgent(String),
+    /// The agent's program is not there under this name, or in the `PATH`.
+    #[error("{}", no_program(.1))]
+    NoAgent(AgentKind, String),
     /// The agent would end by itself.
     #[error("the agent must be interactive, but -p is among its arguments")]
     NotInteractive,
     /// The start time of our process is not known; a process is identified by its number and start time.
     #[error("cannot read the start time of pitstop's own process")]
     NoProcess,
-    /// Another supervisor holds the project's lock.
-    #[error("{}", chain(.0))]
-    Locked(LockError),
     /// Another supervisor answers, though the lock was removed.
     #[error("pitstop is already running here: it answers on {}", .0.display())]
     Answered(PathBuf),
@@ -102,7 +97,7 @@ pub enum StartError {
     /// A file cannot be used.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// The lock cannot be used.
+    /// Another supervisor holds the project's lock, or it cannot be used.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// The database cannot be used by this version, or is none.
@@ -138,14 +133,14 @@ impl StartError {
             }
             Self::Configuration => "`pitstop check` shows them again",
             Self::Template(_) => "correct it, or remove it to use the built-in one",
-            Self::NoAgent(_) => "expected a command, or the path of a program, after --agent",
-            Self::NoClient(_) => {
+            Self::NoAgent(AgentKind::Claude, _) => {
                 "install Claude Code (npm install -g @anthropic-ai/claude-code), set [agent] command, or see how \
                  pitstop works without it: pitstop demo"
             }
+            Self::NoAgent(..) => "expected a command, or the path of a program, after --agent",
             Self::NotInteractive => "`claude -p` needs no pane: run it without pitstop",
             Self::NoProcess => "is /proc mounted?",
-            Self::Locked(_) | Self::Answered(_) => {
+            Self::Lock(LockError::Held(_)) | Self::Answered(_) => {
                 "one pitstop runs per project: `pitstop attach` shows it, `pitstop stop` ends it"
             }
             Self::ProjectFiles(FilesError::Io { .. }) => {
@@ -157,15 +152,7 @@ impl StartError {
             Self::Broken => {
                 "start it again: it finds what this one left and names the session; the log has the report"
             }
-            Self::Directory(_)
-            | Self::NoCommand
-            | Self::OpenQuote
-            | Self::Files(_)
-            | Self::Lock(_)
-            | Self::Store(_)
-            | Self::Api(_)
-            | Self::Paths(_)
-            | Self::Io(_) => "",
+            _ => "",
         }
     }
 
@@ -178,7 +165,7 @@ impl StartError {
             | Self::NotInteractive
             | Self::Configuration
             | Self::Template(_) => USAGE,
-            Self::NoAgent(_) | Self::NoClient(_) => NO_AGENT,
+            Self::NoAgent(..) => NO_AGENT,
             Self::Broken => PANICKED,
             _ => FAILED,
         }

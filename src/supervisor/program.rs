@@ -84,12 +84,7 @@ pub fn find(
     }
     let name = words.remove(0);
     let Some(program) = find_program(OsStr::new(&name)) else {
-        let missing = if kind == AgentKind::Claude {
-            StartError::NoClient
-        } else {
-            StartError::NoAgent
-        };
-        return Err(missing(name));
+        return Err(StartError::NoAgent(kind, name));
     };
     let mut all = config.agent.args.clone();
     all.extend(args.iter().cloned());
