@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::block_in_place,
+};
 use uuid::Uuid;
 
 use pitstop_base::clean::chain;
@@ -143,13 +146,10 @@ impl StoreWriter {
     }
 
     async fn keep(mut self, mut jobs: mpsc::Receiver<Job>, events: mpsc::Sender<Event>) {
-        let earlier = earlier_runs(self.store.clone(), self.project.clone(), self.run.clone());
-        tokio::spawn(show(earlier, events.clone()));
-        tokio::spawn(show_turns(
-            self.store.clone(),
-            self.run.clone(),
-            events.clone(),
-        ));
+        let (store, project, run) = (&self.store, &self.project, &self.run);
+        let runs = earlier_runs(store.clone(), project.clone(), run.clone());
+        beside(&events, runs);
+        beside(&events, earlier_turns(store.clone(), run.clone()));
         let mut warned = false;
         // While it is away: whether what waits is on disk.
         let mut known = None;
@@ -160,7 +160,7 @@ impl StoreWriter {
         let (mut unkept, mut kept_at) = (false, Instant::now());
         loop {
             if !std::mem::replace(&mut watched, true) {
-                off_the_runtime(|| notices.watch(self.store.file().map(PathBuf::from)));
+                block_in_place(|| notices.watch(self.store.file().map(PathBuf::from)));
             }
             if self.store.was_removed().await {
                 // What is there by now may be removed as well.
@@ -236,7 +236,8 @@ impl StoreWriter {
 
     /// Keeps the writes that wait in a file, for the next start; returns true if that was possible.
     fn keep_waiting(&self) -> bool {
-        let kept = off_the_runtime(|| {
+        // It waits for a disk, and must not hold up the other tasks of this thread.
+        let kept = block_in_place(|| {
             let state = PrivateDir::open_again(&self.state)?;
             self.store.keep_waiting(&state)
         });
@@ -276,11 +277,11 @@ impl StoreWriter {
             Job::FindPast(run, iteration) => {
                 let store = self.store.clone();
                 beside(events, async move {
-                    StoreEvent::PastRead {
+                    Some(StoreEvent::PastRead {
                         found: find_past(&store, &run, iteration).await,
                         run,
                         iteration,
-                    }
+                    })
                 });
                 None
             }
@@ -288,10 +289,10 @@ impl StoreWriter {
                 let (store, project) = (self.store.clone(), self.project.clone());
                 beside(events, async move {
                     let found = find_text(&store, &project, &text).await;
-                    StoreEvent::HistoryFound {
+                    Some(StoreEvent::HistoryFound {
                         found: found.map_err(|error| chain(&error)),
                         text,
-                    }
+                    })
                 });
                 None
             }
@@ -304,7 +305,7 @@ impl StoreWriter {
                 let store = self.store.clone();
                 beside(events, async move {
                     let found = find_carried(&store, of).await;
-                    StoreEvent::CarriedRead { session, found }
+                    Some(StoreEvent::CarriedRead { session, found })
                 });
                 None
             }
@@ -374,7 +375,7 @@ impl StoreWriter {
     async fn put_back(&self) -> Option<String> {
         let project = self.files.as_ref().map(RunDir::project);
         let histories = match project {
-            Some(Ok(files)) => off_the_runtime(|| recovery::from_records(&files, &self.project)),
+            Some(Ok(files)) => block_in_place(|| recovery::from_records(&files, &self.project)),
             Some(Err(_)) | None => Vec::new(),
         };
         let put = self.store.put_back(&histories).await;
@@ -393,7 +394,7 @@ impl StoreWriter {
         let filed = self
             .files
             .as_ref()
-            .and_then(|files| off_the_runtime(|| files.write_meta(meta)).err());
+            .and_then(|files| block_in_place(|| files.write_meta(meta)).err());
         let measured = match &iteration.reboot {
             Some(record) if self.measured != Some(iteration.iteration) => {
                 self.measured = Some(iteration.iteration);
@@ -412,51 +413,36 @@ impl StoreWriter {
     /// Writes a file beside an iteration's others.
     fn file(&self, iteration: IterationId, name: &str, text: &str) -> Option<String> {
         let files = self.files.as_ref()?;
-        let written = off_the_runtime(|| files.write(iteration, name, text));
+        let written = block_in_place(|| files.write(iteration, name, text));
         written.err().map(|error| chain(&error))
     }
 }
 
 /// Reads beside the writes: a slow database holds up none of them for a reader.
-fn beside(events: &mpsc::Sender<Event>, read: impl Future<Output = StoreEvent> + Send + 'static) {
+fn beside(
+    events: &mpsc::Sender<Event>,
+    read: impl Future<Output = Option<StoreEvent>> + Send + 'static,
+) {
     let events = events.clone();
     tokio::spawn(async move {
-        // The loop is gone, then.
-        let _ = events.send(Event::Store(read.await)).await;
+        if let Some(event) = read.await {
+            // The loop is gone, then.
+            let _ = events.send(Event::Store(event)).await;
+        }
     });
 }
 
-/// Does work that waits for a disk, without holding up the other tasks of this thread.
-fn off_the_runtime<T>(work: impl FnOnce() -> T) -> T {
-    tokio::task::block_in_place(work)
-}
-
-/// Sends the earlier runs to the loop.
-async fn show(earlier: impl Future<Output = Vec<EarlierRun>>, events: mpsc::Sender<Event>) {
-    let earlier = earlier.await;
-    if !earlier.is_empty() {
-        let event = Event::Store(StoreEvent::EarlierRuns(earlier));
-        // The loop is gone, then.
-        let _ = events.send(event).await;
-    }
-}
-
-/// Sends the turns that the run has had under an earlier supervisor to the loop.
-async fn show_turns(store: Store, run: RunId, events: mpsc::Sender<Event>) {
+/// Returns the turns that the run has had under an earlier supervisor, if it has.
+async fn earlier_turns(store: Store, run: RunId) -> Option<StoreEvent> {
     let figures = store.metrics(&run).await.inspect_err(|error| {
         tracing::warn!(error = chain(error), "earlier turns are not shown");
     });
     let turns = metrics::turns(&figures.unwrap_or_default());
-    if !turns.is_empty() {
-        // The loop is gone, then.
-        let _ = events
-            .send(Event::Store(StoreEvent::TurnsRead(turns)))
-            .await;
-    }
+    (!turns.is_empty()).then_some(StoreEvent::TurnsRead(turns))
 }
 
-/// Returns the project's runs before this one, newest first.
-async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<EarlierRun> {
+/// Returns the project's runs before this one, newest first, if there are any.
+async fn earlier_runs(store: Store, project: Project, own: RunId) -> Option<StoreEvent> {
     let read = store.earlier_iterations(&project, &own, EARLIER_ITERATIONS);
     let found = read.await.inspect_err(|error| {
         tracing::warn!(error = chain(error), "earlier runs are not shown");
@@ -471,7 +457,7 @@ async fn earlier_runs(store: Store, project: Project, own: RunId) -> Vec<Earlier
             }),
         }
     }
-    runs
+    (!runs.is_empty()).then_some(StoreEvent::EarlierRuns(runs))
 }
 
 /// Returns the iterations that contain a text, newest first, with the words around it in the newest of them.
