@@ -6,7 +6,7 @@
 //!
 //! It has no state of its own: each call is answered by the supervisor; if none is there, the agent gets that as the error.
 
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{path::PathBuf, time::Instant};
 
 use clap::Args;
 use rmcp::{
@@ -18,7 +18,6 @@ use rmcp::{
     },
     service::{RequestContext, RoleServer},
 };
-use serde::Deserialize;
 use serde_json::json;
 
 use super::{
@@ -65,7 +64,8 @@ pub fn run(args: &McpArgs) -> Outcome {
 
 async fn serve_tools(args: McpArgs) -> Result<(), String> {
     let tools = Tools {
-        list: list_tools(),
+        // The bridge gives the agent the same list.
+        list: serde_json::from_str(TOOLS).unwrap_or_default(),
         args,
     };
     let service = tools
@@ -75,22 +75,6 @@ async fn serve_tools(args: McpArgs) -> Result<(), String> {
     // The client has closed its end.
     service.waiting().await.map_err(|error| chain(&error))?;
     Ok(())
-}
-
-/// A tool in the list that the bridge and this server share.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Listed {
-    name: String,
-    description: String,
-    input_schema: JsonObject,
-}
-
-fn list_tools() -> Vec<Tool> {
-    let list: Vec<Listed> = serde_json::from_str(TOOLS).unwrap_or_default();
-    list.into_iter()
-        .map(|tool| Tool::new(tool.name, tool.description, Arc::new(tool.input_schema)))
-        .collect()
 }
 
 /// The server.
