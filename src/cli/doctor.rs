@@ -201,7 +201,7 @@ fn check_configuration(here: &Here) -> Finding {
 /// Asks the supervisor of this directory for its status, if there is one; `Err` if it does not answer.
 fn ask_status() -> Result<Option<StatusReport>, String> {
     let deadline = Instant::now() + ANSWER_LIMIT;
-    match out::try_ask(|door| door.get("/status", deadline)) {
+    match out::here().and_then(|door| door.get("/status", deadline)) {
         Ok(answer) => serde_json::from_slice(&answer.body)
             .map(Some)
             .map_err(|_| "its answer is not one that this version understands".to_owned()),

@@ -51,15 +51,19 @@ pub fn run(_: &NotifyArgs, flags: &Flags) -> Outcome {
     };
     let runtime = out::runtime()?;
     let terminal = in_terminal(here.config.ui.notifications);
-    let (command, url) = runtime.block_on(async {
-        let mut outcomes = (None, None);
+    let [command, url] = runtime.block_on(async {
+        let mut outcomes = [None, None];
         for state in ["open", "settled"] {
-            let command = notify::command(&config, &call(state), &here.directory).await;
-            let url = notify::posted(config.clone(), call(state)).await;
-            outcomes = (
-                first_failure(outcomes.0, command),
-                first_failure(outcomes.1, url),
-            );
+            let now = [
+                notify::command(&config, &call(state), &here.directory).await,
+                notify::posted(config.clone(), call(state)).await,
+            ];
+            // The first failure counts, else a success.
+            for (outcome, now) in outcomes.iter_mut().zip(now) {
+                if now.is_some() && !matches!(outcome, Some(Err(_))) {
+                    *outcome = now;
+                }
+            }
         }
         outcomes
     });
@@ -74,17 +78,6 @@ pub fn run(_: &NotifyArgs, flags: &Flags) -> Outcome {
         vec![name.to_owned(), said]
     });
     Ok(out::print(&out::columns(&rows)).max(i32::from(failed)))
-}
-
-/// Returns the first failure, else the success.
-fn first_failure(
-    one: Option<Result<(), String>>,
-    other: Option<Result<(), String>>,
-) -> Option<Result<(), String>> {
-    match (one, other) {
-        (Some(Ok(())) | None, Some(other)) => Some(other),
-        (one, _) => one,
-    }
 }
 
 /// Calls by this terminal, if there is one.

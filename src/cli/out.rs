@@ -251,13 +251,6 @@ pub fn ask(
     ask_if_any(exchange)?.ok_or_else(none_runs)
 }
 
-/// Asks the supervisor of the current project, whatever it answers.
-pub fn try_ask(
-    exchange: impl FnOnce(&ApiClient) -> Result<Answer, ClientError>,
-) -> Result<Answer, ClientError> {
-    exchange(&here()?)
-}
-
 /// Returns the way to the supervisor of the current project.
 pub fn here() -> Result<ApiClient, ClientError> {
     client_of(secrets_file_here("control"))
@@ -273,7 +266,8 @@ pub fn client_of(file: io::Result<PathBuf>) -> Result<ApiClient, ClientError> {
 pub fn ask_if_any(
     exchange: impl Fn(&ApiClient, Instant) -> Result<Answer, ClientError>,
 ) -> Result<Option<Answer>, Failure> {
-    let answer = match try_ask(|door| exchange(door, Instant::now() + CLIENT_LIMIT)) {
+    let asked = |door: ApiClient| exchange(&door, Instant::now() + CLIENT_LIMIT);
+    let answer = match here().and_then(asked) {
         Ok(answer) => answer,
         Err(ClientError::NoSupervisor { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

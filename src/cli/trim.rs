@@ -64,7 +64,7 @@ struct Report {
     by_demo: bool,
     transcript: PathBuf,
     window: Tokens,
-    compact_line: Tokens,
+    settings: TrimSettings,
     plan: TrimPlan,
     unpaired: usize,
     oversized: u64,
@@ -105,7 +105,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
         by_demo: path.starts_with(demo_dir(&here.paths)),
         transcript: path,
         window,
-        compact_line: settings.compact_line,
+        settings,
         plan,
         unpaired,
         oversized,
@@ -167,12 +167,8 @@ fn measure(config: &Config, survey: &Survey) -> (Tokens, TrimSettings) {
     (window, trim)
 }
 
-fn target(report: &Report) -> Tokens {
-    Tokens(report.compact_line.0 * TARGET_PERCENT / 100)
-}
-
 fn as_text(report: &Report) -> String {
-    let target = tokens(target(report).0);
+    let target = tokens(report.settings.target().0);
     let mut rows = vec![out::heads("level|responses|tokens before|after|")];
     rows.extend(report.plan.levels.iter().map(|level| {
         let chosen = report.plan.chosen.filter(|one| *one == level.percent);
@@ -202,7 +198,7 @@ fn as_text(report: &Report) -> String {
         .map(|note| format!("note: {note}\n"));
     let target = format!(
         "{target} is {TARGET_PERCENT} % of the compact line ({} of a window of {})\n",
-        tokens(report.compact_line.0),
+        tokens(report.settings.compact_line.0),
         tokens(report.window.0),
     );
     text.push_str(&target);
@@ -277,8 +273,8 @@ fn as_json(report: &Report) -> Value {
         "transcript": report.transcript,
         "newest": report.newest.is_some(),
         "window": report.window,
-        "compact_line": report.compact_line,
-        "target": target(report),
+        "compact_line": report.settings.compact_line,
+        "target": report.settings.target(),
         "levels": report.plan.levels,
         "chosen": report.plan.chosen,
         "advice": advice,
