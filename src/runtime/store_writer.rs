@@ -131,7 +131,7 @@ pub struct StoreWriter {
     pub newest: Option<Box<Iteration>>,
     /// The last step written of each reboot that is not over.
     pub last_steps: HashMap<Uuid, Step>,
-    /// The newest time of a record whose place a later state of it takes.
+    /// The time of the newest checkpoint, or that at which the run began.
     pub newest_at: chrono::DateTime<chrono::Utc>,
     /// The time of the newest state of each session.
     pub carried_at: HashMap<SessionId, chrono::DateTime<chrono::Utc>>,
@@ -247,14 +247,16 @@ impl StoreWriter {
         kept.is_ok()
     }
 
-    /// Returns the time of a record that takes the place of an earlier state: none before that one's, though the system's clock may
-    /// have been set back since.
+    /// Returns the time of a checkpoint that is made at this one: behind that of the one before, though both may be of one event, or
+    /// the system's clock may have been set back since. The newest of several with one time would be any of them.
     fn in_order(&mut self, at: chrono::DateTime<chrono::Utc>) -> chrono::DateTime<chrono::Utc> {
-        self.newest_at = self.newest_at.max(at);
+        // Times are kept to the millisecond.
+        let next = self.newest_at + chrono::TimeDelta::milliseconds(1);
+        self.newest_at = next.max(at);
         self.newest_at
     }
 
-    /// Returns the time of a session's state, in order as [`Self::in_order`] has it: the state before may be that of an earlier process.
+    /// Returns the time of a session's state: none before that of the state whose place it takes, which may be an earlier process's.
     async fn carried_in_order(&mut self, session: SessionId) -> chrono::DateTime<chrono::Utc> {
         let before = match self.carried_at.get(&session) {
             Some(at) => Some(*at),
@@ -668,5 +670,20 @@ mod tests {
         }
         // What is not of a session has the clock's own time.
         assert!(writer.in_order(wall()) < ahead);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn each_checkpoint_is_behind_the_one_before() {
+        let state = tempfile::tempdir().expect("a directory");
+        let mut writer = writer(state.path(), &state.path().join("p.db")).await;
+        let now = wall();
+        // Several of one event, and those that come once the clock was set back.
+        let back = now - chrono::TimeDelta::hours(1);
+        let times = [now, now, back, back].map(|at| writer.in_order(at));
+        let texts = times.map(pitstop_core::lineage::moment::text);
+        for pair in texts.windows(2) {
+            assert!(pair[0] < pair[1], "{texts:?}");
+        }
+        assert_eq!(times[0], now);
     }
 }
