@@ -73,6 +73,9 @@ impl Session {
         }
         self.agent.draft = false;
         self.agent.background = Background::default();
+        // The hook of a resume names no end of it, and not every service reports a cache with its answers.
+        let cache = &mut self.agent.prompt_cache;
+        cache.take_if(|cache| !cache.warm && cache.expires_at.is_none());
     }
 
     /// Takes in the Stop hook. Returns the end of the turn, unless another source shows that it goes on.

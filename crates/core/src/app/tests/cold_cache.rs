@@ -226,3 +226,37 @@ fn the_first_figure_of_a_resumed_session_is_no_fresh_session_s() {
     );
     assert_eq!(facts::fresh_tokens(&bench.model), None);
 }
+
+#[test]
+fn what_is_said_of_the_cache_at_a_resume_holds_up_to_the_next_turn() {
+    let mut bench = Bench::caching(ColdCache::Ask);
+    bench.model.session.agent.prompt_cache = None;
+    bench.send(Event::Agent(AgentEvent::SessionStarted {
+        session: session(OLD),
+        source: StartSource::Resume,
+        model: None,
+        transcript_path: None,
+        prompt_cache: Some(PromptCache {
+            warm: false,
+            expires_at: None,
+            recache: Some(Tokens(143_000)),
+            usd: None,
+            lifetime: CacheLifetime::FiveMinutes,
+        }),
+    }));
+    assert!(cold_cache::report(&bench.model).is_some_and(|cache| !cache.warm));
+    // A gateway reports no cache with its answers, so the status line has none.
+    bench.prompted(OLD, "go on");
+    bench.turn_ended(OLD);
+    bench.send(Event::Agent(AgentEvent::StatusLine(Box::new(status_line(
+        OLD,
+    )))));
+    assert_eq!(
+        cold_cache::report(&bench.model).map(|cache| cache.warm),
+        None
+    );
+    assert_eq!(
+        decisions(&bench.submits(1, "and on")),
+        [(1, Decision::Client)]
+    );
+}
