@@ -231,12 +231,7 @@ impl<'a> Player<'a> {
 
 /// Returns the price of a call; the write to the cache is that of the time it is kept.
 pub fn price(rules: Rules<'_>, prompt: Tokens) -> Option<Price> {
-    let price = find_price(rules.model, prompt)?;
-    Some(if rules.for_an_hour {
-        price.for_an_hour()
-    } else {
-        price
-    })
+    Some(find_price(rules.model, prompt)?.with_cache(rules.for_an_hour))
 }
 
 /// Plays all work under a policy.

@@ -62,14 +62,7 @@ impl Payoff {
     /// Returns the number of calls after which a reboot now has saved what it costs, for the model of this id; `None` if it never
     /// does, or the model has no known price.
     pub fn calls(&self, model: &str) -> Option<u32> {
-        let price = |prompt| {
-            let price = find_price(model, prompt)?;
-            Some(if self.for_an_hour {
-                price.for_an_hour()
-            } else {
-                price
-            })
-        };
+        let price = |prompt| Some(find_price(model, prompt)?.with_cache(self.for_an_hour));
         self.calls_at(price(self.used)?, price(self.after())?)
     }
 

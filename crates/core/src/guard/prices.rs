@@ -21,13 +21,13 @@ pub struct Price {
 }
 
 impl Price {
-    /// Returns the price where what goes into the prompt cache is kept there for an hour.
+    /// Returns the price where what goes into the prompt cache is kept there for an hour, if it is.
     #[must_use]
-    pub const fn for_an_hour(self) -> Self {
-        Self {
-            cache_write_5m: self.cache_write_1h,
-            ..self
+    pub const fn with_cache(mut self, for_an_hour: bool) -> Self {
+        if for_an_hour {
+            self.cache_write_5m = self.cache_write_1h;
         }
+        self
     }
 
     /// Returns what a call costs that writes to the cache for five minutes, in US dollars.
