@@ -123,7 +123,7 @@ fn turn_columns(model: &Model, iteration: &Iteration) -> Vec<Tokens> {
     if !iteration.is_open() {
         let birth = iteration.tokens_at_birth.unwrap_or(Tokens(0));
         return match iteration.tokens_at_end {
-            Some(end) if kept.is_empty() => vec![birth.min(end), end],
+            Some(end) if kept.is_empty() => vec![birth, end],
             _ => kept,
         };
     }

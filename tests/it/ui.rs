@@ -2581,3 +2581,27 @@ fn a_list_of_keys_that_is_longer_than_the_screen_is_marked() {
         assert_eq!(border.contains('↓'), marked, "{size:?}:\n{shown}");
     }
 }
+
+#[test]
+fn a_session_that_has_shrunk_begins_in_the_chart_where_it_began() {
+    use pitstop_core::lineage::{EndReason, Lineage, RunId};
+    let mut model = working((160, 45));
+    let wall = model.now.wall;
+    let mut lineage = Lineage::new(RunId::new(wall, [1, 2, 3]));
+    lineage.open(None, None, wall).expect("the first");
+    let first = lineage.current_mut().expect("it runs");
+    first.tokens_at_birth = Some(Tokens(160_000));
+    first.tokens_at_end = Some(Tokens(40_000));
+    lineage.close(wall, EndReason::Shutdown).expect("it ran");
+    lineage.open(None, None, wall).expect("the second");
+    model.lineage = lineage;
+    model.turns = RunTurns::default();
+    act(&mut model, Action::Chart);
+    let shown = shot(&model);
+    let row = shown
+        .lines()
+        .find(|row| row.contains('┤') && row.contains(" compact "));
+    let row = row.expect("the line");
+    // Only the first figure has passed it.
+    assert!(row.contains(|c| ('▆'..='█').contains(&c)), "{shown}");
+}
