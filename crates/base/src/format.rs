@@ -115,7 +115,7 @@ pub fn duration(milliseconds: u64) -> String {
 }
 
 /// Formats an age: `now`, `2 s ago`, `<1 min ago`, `3 min ago`, `2 h ago`, `3 d ago`. It changes by the second in the first
-/// ten alone, see `app::control::age_timer`.
+/// ten alone, see `age_timer` in `app/outside/control.rs`.
 pub fn ago(age: Duration) -> String {
     match age.as_secs() {
         0 => "now".to_owned(),

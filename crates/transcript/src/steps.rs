@@ -90,7 +90,7 @@ const LINE_SHARE: usize = 40;
 /// The words of a search in place of a line that is too long: they say nothing of it.
 const LEFT_OUT: &str = "[Omitted long matching line]";
 
-/// The text in place of lines that a later step shows, too, and the least length of such a line in bytes.
+/// The text in place of lines that the handoff has elsewhere, and the least length of such a line in bytes.
 pub const SAID_BELOW: &str = "…";
 const REPEATED: usize = 12;
 
