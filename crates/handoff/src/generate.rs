@@ -19,7 +19,7 @@ use super::{
 use crate::scratchpad::{NO_NOTES, Parsed};
 use pitstop_base::redact;
 use pitstop_transcript::{
-    human::{PROMPTS_HEADING, section_lines},
+    human::{FIRST_HEADING, LATEST_HEADING, PROMPTS_HEADING, section_lines},
     words::Fences,
     work::WorkAtHand,
 };
@@ -356,11 +356,27 @@ fn with_prompts(text: &str, prompts: &str) -> String {
     }
 }
 
-/// Returns a section's body as it may be sent: no longer than could ever be shown, without controls, secrets masked. This
-/// happens before sizes are compared, so that the text in the preview is the text that is counted and sent.
+/// Returns a section's body as it may be sent: no longer than could ever be shown, without controls, secrets masked, and with no line
+/// that is a heading of the human's words. This happens before sizes are compared, so that the text in the preview is the text that is
+/// counted and sent.
 fn fit_section(body: &str, max: usize) -> String {
     let end = body.floor_char_boundary(max.saturating_add(1));
-    make_harmless(&body[..end]).trim_end().to_owned()
+    without_headings(make_harmless(&body[..end]).trim_end())
+}
+
+/// Returns a body with a blank in front of each line that is a heading of the human's words: notes, files and the output of commands
+/// may hold one, and the next session would take what is below it for theirs.
+fn without_headings(body: &str) -> String {
+    const SPOKEN: [&str; 3] = [FIRST_HEADING, LATEST_HEADING, PROMPTS_HEADING];
+    let is_ours = |line: &str| SPOKEN.contains(&line.trim_end());
+    if !body.lines().any(is_ours) {
+        return body.to_owned();
+    }
+    let lines = body.lines().map(|line| {
+        let blank = if is_ours(line) { " " } else { "" };
+        format!("{blank}{line}")
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Removes lines from the parts that may not be left out. Objective and pending items keep a fifth of the message each, the next
