@@ -19,7 +19,9 @@ use pitstop_base::{
     clean::{self, chain},
     redact::redact,
 };
-use pitstop_core::{app::effect::StartAgent, lineage::IterationId};
+use pitstop_core::{
+    app::effect::StartAgent, config::load::paths::ensure_private_dir, lineage::IterationId,
+};
 use pitstop_demo as demo;
 use pitstop_store::{FilesError, PrivateDir, run_dir::RunDir};
 use pitstop_terminal::pane::PaneSpec;
@@ -322,7 +324,9 @@ impl AgentPlan {
         // It is written beside the other one, under the same name (`api::server::secrets`).
         let usual = self.observe.with_extension("bridge");
         let other = usual.file_name().map(|name| self.spare_dir.join(name));
-        let other = other.filter(|file| *file != usual);
+        // Another user who made it first could name a socket of theirs in it.
+        let is_ours = || ensure_private_dir(&self.spare_dir).is_ok();
+        let other = other.filter(|file| *file != usual && is_ours());
         std::iter::once(usual).chain(other).collect()
     }
 
@@ -455,4 +459,41 @@ pub fn transcript_in(config_dir: &Path, session: impl std::fmt::Display) -> Opti
         .map(|project| project.path().join(&name))
         .filter(|path| path.is_file())
         .max_by_key(|path| path.metadata().and_then(|file| file.modified()).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+
+    use super::*;
+
+    #[test]
+    fn the_mods_are_given_no_directory_in_which_others_can_write() {
+        let home = tempfile::tempdir().unwrap();
+        let spare_dir = home.path().join("spare");
+        let plan = AgentPlan {
+            kind: AgentKind::Claude,
+            program: PathBuf::new(),
+            lead_args: Vec::new(),
+            user_args: Vec::new(),
+            env: Vec::new(),
+            exe: PathBuf::new(),
+            observe: home.path().join("run/p.observe"),
+            scratchpad: PathBuf::new(),
+            registry: PathBuf::new(),
+            project: PathBuf::new(),
+            files: None,
+            spare_dir: spare_dir.clone(),
+            state_dir: PathBuf::new(),
+            config_dir: None,
+        };
+        let usual = home.path().join("run/p.bridge");
+        let both = [usual.clone(), spare_dir.join("p.bridge")];
+        assert_eq!(plan.bridge_files(), both);
+        // It is ours from now on: in /tmp no one else can take the name.
+        let mode = fs::metadata(&spare_dir).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        fs::set_permissions(&spare_dir, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(plan.bridge_files(), [usual]);
+    }
 }
