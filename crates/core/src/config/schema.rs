@@ -177,7 +177,7 @@ static SETTINGS: &[Key] = &[
     key("guard", "unanswered", Owner, OneOf(Unanswered::VARIANTS, |d, v| d.config.guard.unanswered = named(v))),
     key("guard", "cold_cache", Owner, OneOf(ColdCache::VARIANTS, |d, v| d.config.guard.cold_cache = named(v))),
 
-    key("handoff", "generate_handoff", Anyone, Flag(|d, v| d.config.handoff.generate_handoff = v)),
+    key("handoff", "generate_handoff", Owner, Flag(|d, v| d.config.handoff.generate_handoff = v)),
     key("handoff", "max_state_size", Anyone, Size(2_000, 10_000_000, |d, v| d.config.handoff.max_state_size = v as usize)),
     key("handoff", "include_files", Owner, Texts("a path", is_path, |d, v| d.config.handoff.include_files = v)),
     key("handoff", "include_git_history", Anyone, Flag(|d, v| d.config.handoff.include_git_history = v)),
@@ -395,7 +395,6 @@ mod tests {
                 "guard.notice_tokens",
                 "guard.warn_tokens",
                 "guard.compact_tokens",
-                "handoff.generate_handoff",
                 "handoff.max_state_size",
                 "handoff.include_git_history",
                 "handoff.git_history_count",
@@ -516,5 +515,13 @@ mod tests {
             let line = format!("{} = ", key.name);
             proptest::prop_assert!(error.contains(&line), "{} in\n{}", error, text);
         }
+    }
+
+    #[test]
+    fn a_project_cannot_switch_the_handoff_off() {
+        let text = "[handoff]\ngenerate_handoff = false\n";
+        let (config, ignored) = Config::from_project_toml("p.toml", text).unwrap();
+        assert!(config.handoff.generate_handoff);
+        assert_eq!(ignored.len(), 1);
     }
 }
