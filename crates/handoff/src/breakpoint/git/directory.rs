@@ -11,7 +11,10 @@ use std::{
 use chrono::DateTime;
 
 use super::{Commit, OtherTree, parse::parse_id};
-use pitstop_base::{clean, format, private_file::read_at_most};
+use pitstop_base::{
+    clean, format,
+    private_file::{open_to_read, read_at_most},
+};
 
 /// The number of bytes at the end of a head's log that are read.
 const LOG_END: u64 = 8 * 1024;
@@ -200,14 +203,14 @@ pub(super) fn logged_mails(directory: &Path) -> HashSet<Vec<u8>> {
     log.split(|&byte| byte == b'\n').filter_map(mail).collect()
 }
 
-/// Reads the first bytes of a file, at most so many.
+/// Reads the first bytes of a file, at most so many. A pipe without another end would be waited for, so only a file is opened.
 fn read_start(path: &Path, most: u64) -> Option<Vec<u8>> {
-    read_at_most(most, std::fs::File::open(path).ok()?).ok()
+    read_at_most(most, open_to_read(path).ok()?).ok()
 }
 
 /// Reads at most this many bytes of the end of a file.
 fn read_end(path: &Path, most: u64) -> Option<Vec<u8>> {
-    let mut file = std::fs::File::open(path).ok()?;
+    let mut file = open_to_read(path).ok()?;
     let from = file.metadata().ok()?.len().saturating_sub(most);
     io::Seek::seek(&mut file, io::SeekFrom::Start(from)).ok()?;
     read_at_most(most, file).ok()

@@ -311,3 +311,23 @@ fn a_commit_from_before_the_run_makes_no_file_ones_own() {
     let left_out = parse_others(printed.as_bytes(), &mails, 6);
     assert_eq!(left_out, HashSet::from(["older.rs".to_owned()]));
 }
+
+#[test]
+fn a_pipe_in_gits_directory_is_not_read() {
+    use std::io::Write as _;
+
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("sequencer")).unwrap();
+    let pipe = directory.path().join("sequencer/todo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    // Open at both ends and filled, so that a reader is not kept waiting here.
+    let mut open = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&pipe)
+        .unwrap();
+    open.write_all("pick 0a1b2c3d it\n".repeat(1_000).as_bytes())
+        .unwrap();
+    let operation = operation_in(directory.path());
+    assert_eq!(operation.as_deref(), Some("cherry-pick"));
+}
