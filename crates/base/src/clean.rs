@@ -213,6 +213,8 @@ fn is_unsafe(c: char) -> bool {
         | '\u{2060}'..='\u{206f}'
         // Variation selectors but the last two, which choose text or emoji form; byte order mark; annotations.
         | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Controls of shorthand and of musical notation.
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         // Tags and further variation selectors: whole messages have been hidden in them.
         | '\u{e0000}'..='\u{e0fff}')
 }
@@ -369,5 +371,15 @@ mod tests {
             composed("nai\u{308}ve e\u{301} \u{1f469}\u{200d}\u{1f467}"),
             "naïve é \u{1f469}\u{200d}\u{1f467}"
         );
+    }
+
+    #[test]
+    fn controls_without_ink_are_shown() {
+        for (raw, shown) in [
+            ("short\u{1bca0}hand", "short\\u{1bca0}hand"),
+            ("mu\u{1d173}sic\u{1d17a}", "mu\\u{1d173}sic\\u{1d17a}"),
+        ] {
+            assert_eq!(one_line(raw), shown);
+        }
     }
 }
