@@ -127,6 +127,11 @@ pub enum AgentEvent {
         /// The session.
         session: SessionId,
     },
+    /// A subagent compacts its own conversation, or has done so: nothing of the session's changes.
+    SubagentCompacts {
+        /// The session.
+        session: SessionId,
+    },
     /// The status line's figures.
     StatusLine(Box<StatusLine>),
     /// An event we do not know; it is counted and nothing else.
@@ -154,7 +159,8 @@ impl AgentEvent {
             | Self::Compacted { session }
             | Self::SessionEnded { session, .. }
             | Self::SubagentStarted { session }
-            | Self::SubagentStopped { session } => Some(*session),
+            | Self::SubagentStopped { session }
+            | Self::SubagentCompacts { session } => Some(*session),
             Self::StatusLine(line) => Some(line.session),
             Self::Unknown { .. } => None,
         }

@@ -81,6 +81,9 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
     let at = Payload(&body);
     let session = at.session()?;
     Ok(match event {
+        "SessionStart" | "PreCompact" | "PostCompact" if is_of_subagent(at) => {
+            AgentEvent::SubagentCompacts { session }
+        }
         "SessionStart" => AgentEvent::SessionStarted {
             session,
             source: start_source(&at.text("source", SHORT).unwrap_or_default()),

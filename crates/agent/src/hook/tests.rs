@@ -515,3 +515,17 @@ fn where_no_answer_reports_a_cache_none_is_cold() {
         assert!(cache(known).is_some_and(|cache| !cache.warm), "{known}");
     }
 }
+
+#[test]
+fn a_compaction_of_a_subagent_is_none_of_the_session_s() {
+    for (event, fields) in [
+        ("PreCompact", r#""trigger":"auto""#),
+        ("SessionStart", r#""source":"compact""#),
+        ("PostCompact", r#""trigger":"auto""#),
+    ] {
+        let by_subagent = format!(r#"{fields},"agent_id":"a1""#);
+        let expected = AgentEvent::SubagentCompacts { session: id() };
+        assert_eq!(parse(event, &by_subagent), expected, "{event}");
+        assert_ne!(parse(event, fields), expected, "{event}");
+    }
+}
