@@ -895,3 +895,45 @@ fn the_steps_of_the_last_call_say_what_the_trim_left() {
         assert_eq!(before_all(&again), trimmed.figure.tokens_after, "{steps}");
     }
 }
+
+#[test]
+fn what_a_person_has_answered_approved_or_refused_stays() {
+    let replies = [
+        (
+            "t1",
+            json!({ "content": "User has answered your questions: \"Which base?\"=\"SQLite\". You can now continue with the user's answers in mind." }),
+            json!({ "questions": [], "answers": { "Which base?": "SQLite" } }),
+        ),
+        (
+            "t2",
+            json!({ "content": "User has approved your plan. You can now start coding. ## Approved Plan: 1. port the importer" }),
+            json!({ "plan": "1. port the importer" }),
+        ),
+        (
+            "t3",
+            json!({ "is_error": true, "content": "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nnever push" }),
+            json!("User rejected tool use"),
+        ),
+    ];
+    let mut session = Session::default();
+    session.prompt("go");
+    for (tool, mut block, outcome) in replies {
+        block["type"] = json!("tool_result");
+        block["tool_use_id"] = json!(tool);
+        let message = json!({ "role": "user", "content": [block] });
+        session.asks(&format!("m-{tool}"), tool, 100_000);
+        session.record(json!({ "type": "user", "message": message, "toolUseResult": outcome }));
+    }
+    // A call that has failed has output.
+    session.asks("m-t4", "t4", 100_000);
+    let block = json!({ "type": "tool_result", "tool_use_id": "t4", "is_error": true, "content": output("t4") });
+    let message = json!({ "role": "user", "content": [block] });
+    session.record(json!({ "type": "user", "message": message, "toolUseResult": "Error" }));
+    session.call("t5", output("t5")).end();
+    assert_eq!(session.gone(100), ["t4", "t5"]);
+    assert_eq!(plan_of(session.bytes(), &SETTINGS).responses(), 2);
+    let text = String::from_utf8(session.trimmed(100).bytes).unwrap();
+    for kept in ["SQLite", "port the importer", "never push"] {
+        assert!(text.contains(kept), "{kept}");
+    }
+}

@@ -40,6 +40,11 @@ const REFUSED: &[u8] = b"user-rejected";
 const ANSWERS: &[u8] = b"\"answers\":";
 const ALLOWED_WITH: &[u8] = b"{\"type\":\"text\",\"text\":";
 
+/// The start of the result of a plan that the human has approved.
+const APPROVED: &str = "User has approved";
+/// The marks of a line that may hold what the human said to a call.
+const REPLIES: [&str; 3] = ["\"is_error\":true", "\"questions\":", APPROVED];
+
 /// The most of the first and of the latest prompt that is kept, in bytes: half at its start and half at its end.
 const PROMPT_CAP: usize = 8 * 1024;
 
@@ -416,6 +421,20 @@ pub fn chosen_answers(record: &Value) -> Vec<String> {
     });
     let written = result["response"].as_str().map(str::to_owned);
     asked.chain(written).collect()
+}
+
+/// Reports whether a line of a transcript can hold the reply to a call, without parsing it.
+pub(super) fn may_hold_reply(line: &[u8]) -> bool {
+    let mut marks = REPLIES.iter();
+    marks.any(|mark| memchr::memmem::find(line, mark.as_bytes()).is_some())
+}
+
+/// Reports whether a result in this record is a reply to the call, an answer, an approval or the reason that it did not run, and no
+/// output of a tool: running it again does not bring that back.
+pub(super) fn is_reply(record: &Value, result: &Value) -> bool {
+    first_text(&result["content"]).is_some_and(|text| text.starts_with(APPROVED))
+        || !chosen_answers(record).is_empty()
+        || read_denial(record, result, false).is_some()
 }
 
 /// Returns the prompts in a handoff's list.

@@ -19,6 +19,8 @@
 //! values that change are. Bytes that are not a record (damage, NUL bytes, lines over the cap) are copied as they are,
 //! except for a torn last line, to which the client would append its next record.
 //!
+//! A result that is no output stays: what a person has answered, approved or refused, and why a call did not run.
+//!
 //! Known limits:
 //! - Savings are estimated at four characters a token, and an image counts for a thousand tokens.
 //! - Blocks of unknown kinds inside a response stay: a `tool_reference`, for one, makes a tool callable.

@@ -9,6 +9,8 @@ use super::{
 };
 use crate::{
     Tokens,
+    content::{Block, each_block},
+    human,
     record::{self, Record},
     usage::context_of,
 };
@@ -74,6 +76,7 @@ impl Reading {
             }
             Role::User | Role::Other => {}
         }
+        let is_reply = holds_reply(bytes, look);
         self.results.extend(look.results.iter().map(|result| {
             Found {
                 tool: result.tool,
@@ -81,6 +84,7 @@ impl Reading {
                 wins: result
                     .contents
                     .last()
+                    .filter(|_| !is_reply)
                     .and_then(|content| Cut::of_content(bytes, content.clone()))
                     .map(|cut| cut.wins),
             }
@@ -284,6 +288,19 @@ impl Reading {
         }
         responses
     }
+}
+
+/// Reports whether a record holds a reply to a call. The client writes each result into a record of its own.
+fn holds_reply(bytes: &[u8], look: &Look) -> bool {
+    let may_hold = !look.results.is_empty() && human::may_hold_reply(bytes);
+    let parsed = may_hold.then(|| record::parsed_records(bytes));
+    parsed.into_iter().flatten().any(|record| {
+        let is_reply = |block: Block<'_>| match block {
+            Block::Result(result) => human::is_reply(&record, result),
+            _ => false,
+        };
+        each_block(&record["message"]["content"]).any(is_reply)
+    })
 }
 
 /// Returns the number of the message that each record belongs to, counting those of the context.
