@@ -122,6 +122,13 @@ impl AgentView {
         self.unanswered = Some(why.to_owned());
     }
 
+    /// Takes in that the client has another conversation, or less of it: it takes prompts again.
+    pub(in crate::app) fn window_emptied(&mut self) {
+        if self.window_full && self.state == AgentState::Limit {
+            self.end_turn(AgentState::Idle);
+        }
+    }
+
     /// Takes in that no process was started: there is none that would have to be ended.
     pub(in crate::app) const fn not_started(&mut self) {
         self.state = AgentState::Exited;

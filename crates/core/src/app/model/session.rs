@@ -220,6 +220,8 @@ impl Session {
         if !daemon.sessions.is_empty() {
             daemon.add(id);
         }
+        self.agent.last_message = None;
+        self.agent.window_emptied();
         self.leave_transcript();
         if *source == StartSource::Clear {
             self.spending.begin_transcript(id);

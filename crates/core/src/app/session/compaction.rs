@@ -58,6 +58,7 @@ impl Session {
             // They are of the context before.
             self.guard.forget(Source::StatusLine);
             self.guard.forget(Source::Bridge);
+            self.agent.window_emptied();
         }
         let mut follows = Consequences::default();
         if self.compactions.count() > before {

@@ -425,3 +425,49 @@ fn a_limit_that_is_used_up_counts_before_one_that_nearly_is() {
         assert_eq!(found, Some(reset(hours).cast_signed()));
     }
 }
+
+#[test]
+fn a_full_window_is_over_with_its_conversation() {
+    type End = fn(&mut Bench) -> Vec<Effect>;
+    let ends: [End; 4] = [
+        |bench| bench.session_starts(9, StartSource::Clear),
+        |bench| bench.resumed(9),
+        |bench| bench.session_starts(OLD, StartSource::Compact),
+        |bench| {
+            bench.send(Event::Agent(AgentEvent::Compacted {
+                session: session(OLD),
+            }))
+        },
+    ];
+    for (at, end) in ends.into_iter().enumerate() {
+        let mut bench = Bench::new();
+        bench.model.reboot.mode = RebootMode::Manual;
+        bench.prompted(OLD, "work");
+        bench.failed(Failure::ContextLimit, "prompt is too long");
+        assert_eq!(bench.state(), AgentState::Limit, "{at}");
+        let effects = end(&mut bench);
+        assert_eq!(bench.state(), AgentState::Idle, "{at}");
+        let settled = has!(effects, Effect::Settled(need) if need.kind == NeedKind::ContextRefused);
+        assert!(settled, "{at}: {effects:?}");
+    }
+    // A usage limit is of the account.
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.failed(Failure::UsageLimit, "limit reached");
+    bench.session_starts(9, StartSource::Clear);
+    assert_eq!(bench.state(), AgentState::Limit);
+}
+
+#[test]
+fn the_last_words_are_of_the_conversation_that_is_there() {
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.said(OLD, "The port is done.");
+    let words = |bench: &Bench| {
+        let report = crate::app::outside::report::status(&bench.model);
+        report.agent.last_words
+    };
+    assert_eq!(words(&bench).as_deref(), Some("The port is done."));
+    bench.session_starts(9, StartSource::Clear);
+    assert_eq!(words(&bench), None);
+}
