@@ -17,7 +17,7 @@ use pitstop_transcript::{
     commands::{ShellMode, shell_mode},
     content::{Block, each_block, joined_text, tool_output},
     denial::{Denial, read_denial},
-    human::by_a_human,
+    human::{by_a_human, chosen_answers},
     prompts,
     record::{Splitter, parsed_records},
     words::{clipped, clipped_line},
@@ -244,6 +244,10 @@ impl Log {
             && record["origin"]["kind"]
                 .as_str()
                 .is_none_or(|kind| kind == "human");
+        for answer in chosen_answers(record) {
+            let answer = clipped(&answer, PROMPT_CAP);
+            self.add_entry(Kind::Prompt, format!("User: {answer}"));
+        }
         for block in each_block(&record["message"]["content"]) {
             match block {
                 Block::Text(text) if record["isMeta"] != true => self.add_prompt(text, human),
@@ -658,5 +662,17 @@ mod tests {
             let expected = format!("{before}\nUser: go on\n\nAssistant: Done.\n");
             assert_eq!(text, expected, "{parent:?}");
         }
+    }
+
+    #[test]
+    fn what_a_person_has_answered_is_in_it() {
+        let mut answered = returns("1", false, "User has answered your questions.");
+        answered["toolUseResult"] = json!({"questions": [], "answers": {"Which base?": "SQLite"}});
+        let asks = calls("1", "AskUserQuestion", &json!({"questions": []}));
+        let text = history(&[says("build it"), asks, answered]).to_text();
+        assert!(
+            text.ends_with("\n\nUser: SQLite (asked: Which base?)\n"),
+            "{text}"
+        );
     }
 }
