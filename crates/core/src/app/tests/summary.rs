@@ -433,3 +433,15 @@ fn a_generic_agent_has_no_summary() {
     bench.git();
     assert_eq!(bench.step(), Some(Step::Review));
 }
+
+#[test]
+fn what_a_summary_has_cost_counts_for_the_cap_of_a_run() {
+    let mut bench = asking();
+    let spent = |bench: &Bench| crate::app::facts::spent(&bench.model).cost_usd;
+    let before = spent(&bench);
+    let id = asked(&warned(&mut bench));
+    read(&mut bench, id, "plain");
+    answered(&mut bench, id, Ok("wise"));
+    let more = spent(&bench) - before;
+    assert!((more - 0.25).abs() < 0.001, "{more}");
+}
