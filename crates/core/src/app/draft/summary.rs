@@ -294,11 +294,12 @@ impl Summaries {
                 };
                 let seconds = duration_ms.div_ceil(1000);
                 done.note(format!("the summary is written, in {seconds} s{marked}"));
+                let before = self.current.take().and_then(|one| one.made.cost_usd);
                 self.current = Some(Summary {
                     text,
                     made: SummaryMade {
                         source: SummarySource::Model,
-                        cost_usd,
+                        cost_usd: sum(before, cost_usd),
                         duration_ms: Some(duration_ms),
                         reason: None,
                     },
@@ -361,10 +362,7 @@ impl Summaries {
             }
         });
         made.duration_ms = made.duration_ms.max(duration_ms);
-        made.cost_usd = match (made.cost_usd, cost_usd) {
-            (Some(before), Some(more)) => Some(before + more),
-            (before, more) => before.or(more),
-        };
+        made.cost_usd = sum(made.cost_usd, cost_usd);
     }
 
     /// Handles a timer that has run out: the turn goes on too long, or there is no answer.
@@ -425,6 +423,14 @@ const fn made_by_none() -> SummaryMade {
         cost_usd: None,
         duration_ms: None,
         reason: None,
+    }
+}
+
+/// Returns the cost of both, as far as it is known.
+fn sum(before: Option<f64>, more: Option<f64>) -> Option<f64> {
+    match (before, more) {
+        (Some(before), Some(more)) => Some(before + more),
+        (before, more) => before.or(more),
     }
 }
 

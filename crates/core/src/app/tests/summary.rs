@@ -445,3 +445,18 @@ fn what_a_summary_has_cost_counts_for_the_cap_of_a_run() {
     let more = spent(&bench) - before;
     assert!((more - 0.25).abs() < 0.001, "{more}");
 }
+
+#[test]
+fn each_asking_has_its_cost_on_record() {
+    let mut bench = asking();
+    let first = asked(&warned(&mut bench));
+    read(&mut bench, first, "plain");
+    answered(&mut bench, first, Ok("wise"));
+    assert_eq!(made(&bench, 1).cost_usd, Some(0.25));
+    bench.turn_ended(OLD);
+    let second = asked(&bench.press(KeyCode::F(5)));
+    bench.git();
+    read(&mut bench, second, "plainer");
+    answered(&mut bench, second, Ok("wiser"));
+    assert_eq!(made(&bench, 1).cost_usd, Some(0.5));
+}
