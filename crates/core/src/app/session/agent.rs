@@ -448,6 +448,8 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     let warmup = model.config.reboot.warmup_prompt.as_deref();
     let is_rewound = model.draft.transcript_read(&mut facts, warmup);
     if is_rewound {
+        // The order for a summary of it is forgotten.
+        model.emit(Effect::CancelSummary);
         model.info("the conversation was rewound: what was said and decided since is taken back");
     }
     model.session.words_read(facts.said.take(), is_rewound);

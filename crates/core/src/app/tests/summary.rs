@@ -460,3 +460,19 @@ fn each_asking_has_its_cost_on_record() {
     answered(&mut bench, second, Ok("wiser"));
     assert_eq!(made(&bench, 1).cost_usd, Some(0.5));
 }
+
+#[test]
+fn no_model_is_asked_on_about_what_a_rewind_has_taken_back() {
+    let facts = |prompt: &str, rewound: Option<&str>| crate::app::event::TranscriptFacts {
+        prompt: Some(prompt.to_owned()),
+        rewound: rewound.map(str::to_owned),
+        whole: true,
+        ..Default::default()
+    };
+    let mut bench = asking();
+    bench.prompted(OLD, "build it");
+    bench.facts_read(facts("u1", None));
+    asked(&warned(&mut bench));
+    assert!(!cancelled(&bench.facts_read(facts("u1", None))));
+    assert!(cancelled(&bench.facts_read(facts("u2", Some("u1")))));
+}
