@@ -861,4 +861,46 @@ mod tests {
         let place = postgres_place("postgres://me:s3cret@db.example:5433/fleet");
         assert_eq!(place, "postgres://db.example:5433/fleet");
     }
+
+    #[tokio::test]
+    async fn what_is_read_of_a_project_is_found_by_an_index_and_in_its_order() {
+        use crate::{Checkpoints, rows};
+        use pitstop_core::lineage::{Project, RunId};
+        let place = tempfile::tempdir().unwrap();
+        let opened = Db::open_sqlite(&place.path().join("p.db"), Duration::from_secs(5)).await;
+        let db = opened.unwrap().db;
+        let ours = Project::new(Path::new("/home/ada/tide"), "here");
+        let run = RunId::new(DateTime::UNIX_EPOCH, [1, 2, 3]);
+        let which = |environment: Option<&str>, project: Option<&Project>| {
+            rows::read_checkpoints(&Checkpoints {
+                environment: environment.map(str::to_owned),
+                project: project.cloned(),
+                limit: 20,
+                ..Checkpoints::default()
+            })
+        };
+        for Statement { sql, binds } in [
+            which(Some("web"), Some(&ours)),
+            which(None, Some(&ours)),
+            which(Some("web"), None),
+            rows::read_earlier(&ours, &run, 200),
+            rows::search(&ours, "word", None, 200),
+        ] {
+            let asked = format!("EXPLAIN QUERY PLAN {sql}").into_boxed_str();
+            let asked = Box::leak(asked);
+            let plan = db.query(Statement { sql: asked, binds }).await.unwrap();
+            assert!(!plan.is_empty(), "{sql}");
+            for step in plan {
+                let Some(Cell::Text(step)) = step.into_iter().nth(3) else {
+                    panic!("no words: {sql}");
+                };
+                let sorts_all = step == "USE TEMP B-TREE FOR ORDER BY";
+                assert!(!sorts_all && !step.starts_with("SCAN"), "{step}: {sql}");
+            }
+        }
+        // All of them are looked at only where all are asked for, and the statement is one all the same.
+        let all = db.query(which(None, None)).await.unwrap();
+        assert_eq!(all, Vec::<Cells>::new());
+        db.close().await;
+    }
 }

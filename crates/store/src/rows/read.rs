@@ -245,17 +245,30 @@ pub(crate) fn read_journal(project: &Project) -> Statement {
     }
 }
 
-/// Reads the checkpoints asked for, newest first.
+/// Reads the checkpoints asked for, newest first. A condition that may be missing uses no index, and a row that is looked at holds
+/// whole messages: each choice has a statement of its own.
 pub(crate) fn read_checkpoints(which: &Checkpoints) -> Statement {
+    macro_rules! checkpoints {
+        ($chosen:literal) => {
+            concat!(
+                "SELECT format, id, environment, task, context, next_steps, tags, state, created_at, \
+                 run_id, iteration, session_id FROM checkpoints WHERE ",
+                $chosen,
+                " AND ($5 IS NULL OR tags LIKE $5 ESCAPE '!') \
+                 AND ($6 IS NULL OR id LIKE $6 ESCAPE '!') \
+                 AND format <= $4 ORDER BY created_at DESC, id DESC LIMIT $7"
+            )
+        };
+    }
     let tag = which.tag.as_ref();
     Statement {
-        sql: "SELECT format, id, environment, task, context, next_steps, tags, state, created_at, \
-              run_id, iteration, session_id FROM checkpoints \
-              WHERE ($1 IS NULL OR environment = $1) \
-              AND ($2 IS NULL OR (project_hash = $2 AND host = $3)) \
-              AND ($5 IS NULL OR tags LIKE $5 ESCAPE '!') \
-              AND ($6 IS NULL OR id LIKE $6 ESCAPE '!') \
-              AND format <= $4 ORDER BY created_at DESC, id DESC LIMIT $7",
+        sql: match (&which.project, &which.environment) {
+            (Some(_), _) => {
+                checkpoints!("project_hash = $2 AND host = $3 AND ($1 IS NULL OR environment = $1)")
+            }
+            (None, Some(_)) => checkpoints!("environment = $1 AND ($2 IS NULL OR host = $3)"),
+            (None, None) => checkpoints!("$1 IS NULL AND $2 IS NULL AND $3 IS NULL"),
+        },
         binds: vec![
             bind_maybe(which.environment.as_ref()),
             bind_maybe(which.project.as_ref().map(|project| &project.hash)),
