@@ -106,7 +106,8 @@ pub(crate) fn read_iterations_after(run: &RunId, session: SessionId) -> Statemen
     }
 }
 
-/// Reads the iterations of a project's runs except one, newest first.
+/// Reads the iterations of a project's runs except one, newest first. It is by the name in the runs that they are in order: their
+/// index has it, and no more rows are read than are wanted.
 pub(crate) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statement {
     Statement {
         sql: "SELECT iterations.run_id, iterations.iteration, iterations.session_id, \
@@ -117,7 +118,7 @@ pub(crate) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
               iterations.turns, iterations.signal, iterations.in_turn, iterations.duration_ms \
               FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
-              ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $4",
+              ORDER BY runs.run_id DESC, iterations.iteration DESC LIMIT $4",
         binds: vec![
             bind_text(&project.hash),
             bind_text(&project.host),
@@ -128,7 +129,7 @@ pub(crate) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
 }
 
 /// Searches for the iterations in which a text occurs, newest first, from after one of them on. A handoff is kept in its reboot's
-/// entry, as JSON.
+/// entry, as JSON: those with the text are found once, and not for each iteration of their run.
 ///
 /// `LOWER` of `SQLite` knows only ASCII letters: for others that have a case the pattern takes any, and the caller checks the hits.
 pub(crate) fn search(
@@ -148,11 +149,14 @@ pub(crate) fn search(
               OR iterations.session_id LIKE $3 ESCAPE '!' OR iterations.run_id LIKE $3 ESCAPE '!' \
               OR iterations.end_reason LIKE $3 ESCAPE '!' OR iterations.cause LIKE $3 ESCAPE '!' \
               OR EXISTS (SELECT 1 FROM journal WHERE journal.run_id = iterations.run_id \
-              AND (journal.entry LIKE '%_session\":\"' || iterations.session_id || '\"%') \
-              AND LOWER(journal.entry) LIKE $4 ESCAPE '!')) \
+              AND journal.reboot_id IN (SELECT hits.reboot_id FROM journal AS hits \
+              JOIN runs AS own ON own.run_id = hits.run_id \
+              WHERE own.project_hash = $1 AND own.host = $2 \
+              AND LOWER(hits.entry) LIKE $4 ESCAPE '!') \
+              AND (journal.entry LIKE '%_session\":\"' || iterations.session_id || '\"%'))) \
               AND ($5 IS NULL OR iterations.run_id < $5 \
               OR (iterations.run_id = $5 AND iterations.iteration < $6)) \
-              ORDER BY iterations.run_id DESC, iterations.iteration DESC LIMIT $7",
+              ORDER BY runs.run_id DESC, iterations.iteration DESC LIMIT $7",
         binds: vec![
             bind_text(&project.hash),
             bind_text(&project.host),
