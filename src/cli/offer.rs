@@ -121,7 +121,7 @@ async fn look(store: &Store, here: &Here, places: &[PathBuf]) -> Result<Past, St
         return Ok(Past::default());
     }
     let of = HistoryOf::Project(here.project.clone());
-    let mut runs = store.history(&of, RUNS).await?;
+    let mut runs = store.outline(&of, RUNS).await?;
     runs.retain(|run| run.run.agent != DEMO);
     runs.sort_by_key(|run| std::cmp::Reverse(run.run.started_at));
     let mut past = Past::default();

@@ -70,7 +70,7 @@ pub(super) async fn is_of_the_demo(
     let Some(run) = &checkpoint.run else {
         return Ok(false);
     };
-    let runs = store.history(&HistoryOf::Run(run.clone()), 1).await?;
+    let runs = store.outline(&HistoryOf::Run(run.clone()), 1).await?;
     Ok(runs.first().is_some_and(|one| one.run.agent == DEMO))
 }
 

@@ -426,7 +426,7 @@ async fn unused_edit(
     plan: &AgentPlan,
 ) -> Result<Option<(SessionId, Box<Carried>)>, String> {
     // The newest run is this one.
-    let runs = store.history(&HistoryOf::Project(project.clone()), 2).await;
+    let runs = store.outline(&HistoryOf::Project(project.clone()), 2).await;
     let runs = runs.map_err(|error| chain(&error))?;
     let before = runs.iter().flat_map(|run| &run.iterations);
     let before = before.max_by_key(|one| one.started_at);

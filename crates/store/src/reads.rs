@@ -36,8 +36,22 @@ impl Store {
 
     /// Returns the runs asked for with their iterations, newest run first, at most `limit` runs.
     pub async fn history(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
+        self.runs_with(of, limit, rows::read_iterations).await
+    }
+
+    /// Returns the same for a list: the iterations without the record of the reboot and without the summary, which may be large.
+    pub async fn outline(&self, of: &HistoryOf, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
+        self.runs_with(of, limit, rows::read_outline).await
+    }
+
+    async fn runs_with(
+        &self,
+        of: &HistoryOf,
+        limit: u32,
+        part: fn(&RunId) -> Statement,
+    ) -> Result<Vec<RunHistory>, StoreError> {
         let read = rows::read_runs(of, limit);
-        let mut histories = self.with_iterations(read, "the history").await?;
+        let mut histories = self.with_iterations(read, part, "the history").await?;
         let waiting = self.waiting();
         waiting.pending.over_history(of, limit, &mut histories);
         Ok(histories)
@@ -51,7 +65,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<RunHistory>, StoreError> {
         let read = rows::read_open_elsewhere(host, limit);
-        self.with_iterations(read, "the runs of other machines")
+        self.with_iterations(read, rows::read_iterations, "the runs of other machines")
             .await
     }
 
@@ -59,11 +73,12 @@ impl Store {
     async fn with_iterations(
         &self,
         read: Statement,
+        part: fn(&RunId) -> Statement,
         what: &'static str,
     ) -> Result<Vec<RunHistory>, StoreError> {
         let mut histories = Vec::new();
         for run in self.read_records(read, rows::run_in, what).await? {
-            let read = rows::read_iterations(&run.run);
+            let read = part(&run.run);
             let iterations = self.read_records(read, rows::iteration_in, what).await?;
             histories.push(RunHistory { run, iterations });
         }

@@ -325,4 +325,26 @@ pub(super) mod tests {
             assert_eq!(tasks, [Some(task)]);
         }
     }
+
+    #[tokio::test]
+    async fn an_outline_has_what_a_list_shows_and_not_what_is_large() {
+        let state = tempfile::tempdir().expect("a directory");
+        let store = open(state.path()).await;
+        let record = record("build a boat");
+        let _written = store.begin_run(&record).await.expect("it is written");
+        let mut whole = first_iteration(&record.run);
+        whole.summary = Some("the keel is laid".to_owned());
+        (whole.turns, whole.cost_usd, whole.in_turn) = (Some(3), Some(1.5), true);
+        (whole.compactions, whole.duration_ms) = (2, Some(4_000));
+        whole.signal = Some("SIGHUP".to_owned());
+        let written = store.put_iteration(&record.run, &whole).await;
+        assert!(matches!(written, Ok(Written::Durable)), "{written:?}");
+        let of = HistoryOf::Project(record.project.clone());
+        let found = store.history(&of, 9).await.expect("the history");
+        assert_eq!(found[0].iterations, [whole.clone()]);
+        let listed = store.outline(&of, 9).await.expect("the outline");
+        assert_eq!(listed[0].run, found[0].run);
+        whole.summary = None;
+        assert_eq!(listed[0].iterations, [whole]);
+    }
 }

@@ -57,7 +57,7 @@ pub(super) async fn look_into_store(here: &Here) -> Kept {
     kept.set_aside = set_aside.map(ToString::to_string);
     kept.health = Ok(store.health().await);
     let of = HistoryOf::Project(here.project.clone());
-    let runs = store.history(&of, RUNS).await.unwrap_or_default();
+    let runs = store.outline(&of, RUNS).await.unwrap_or_default();
     kept.last = runs.iter().find_map(|one| {
         let last = one.iterations.last()?;
         Some((last.session_id?.to_string(), one.run.agent.clone()))

@@ -85,6 +85,17 @@ pub(crate) fn read_iterations(run: &RunId) -> Statement {
     }
 }
 
+/// Reads the iterations of a run, oldest first: what a list of them shows.
+pub(crate) fn read_outline(run: &RunId) -> Statement {
+    Statement {
+        sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
+              tokens_output, CAST(NULL AS TEXT), parent, tokens_at_birth, tokens_at_end, cost_usd, cause, \
+              CAST(NULL AS TEXT), compactions, CAST(NULL AS TEXT), turns, signal, in_turn, duration_ms \
+              FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
+        binds: vec![bind_text(run)],
+    }
+}
+
 /// Reads one iteration of a run.
 pub(crate) fn read_iteration(run: &RunId, iteration: IterationId) -> Statement {
     Statement {
