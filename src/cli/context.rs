@@ -83,11 +83,8 @@ fn read_sessions(all: bool) -> Result<Vec<Session>, Failure> {
     }
     // There may be sessions from before pitstop was used here.
     if found.is_empty() {
-        let mut known = sessions::of_project(&places, &project);
-        if !all {
-            known.truncate(1);
-        }
-        for one in known {
+        let known = sessions::of_project(&places, &project);
+        for one in known.take(if all { usize::MAX } else { 1 }) {
             found.push(from_transcript(one.id.to_string(), &one.path)?);
         }
     }

@@ -38,11 +38,11 @@ pub(super) struct Kept {
 }
 
 /// Returns the sessions of a project and of its work trees, newest first. Other files there are left out (the client keeps those
-/// of its subagents beside, and those of another project whose path differs only in punctuation).
-pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
+/// of its subagents beside, and those of another project whose path differs only in punctuation). A transcript is read when it is its
+/// turn: there may be thousands.
+pub(super) fn of_project(places: &[PathBuf], project: &Path) -> impl Iterator<Item = Kept> + use<> {
     let mut found = Vec::new();
     for directory in with_work_trees(project) {
-        let is_its = |path: &Path| directory_of(path).is_none_or(|worked| worked == directory);
         let files = places.iter().filter_map(|place| {
             fs::read_dir(place.join("projects").join(project_slug(&directory))).ok()
         });
@@ -50,10 +50,14 @@ pub(super) fn of_project(places: &[PathBuf], project: &Path) -> Vec<Kept> {
             .flatten()
             .flatten()
             .filter_map(|file| kept(file.path()));
-        found.extend(kept.filter(|one| is_its(&one.path)));
+        found.extend(kept.map(|one| (one, directory.clone())));
     }
-    found.sort_by(|a, b| (b.written, &b.path).cmp(&(a.written, &a.path)));
-    found
+    found.sort_by(|(a, _), (b, _)| (b.written, &b.path).cmp(&(a.written, &a.path)));
+    found.into_iter().filter_map(|(one, directory)| {
+        let worked = directory_of(&one.path);
+        let is_its = worked.is_none_or(|worked| worked == directory);
+        is_its.then_some(one)
+    })
 }
 
 /// Finds the transcript of a session: its path is searched for and not computed, because the client's rule may change.
@@ -109,11 +113,11 @@ mod tests {
             file.set_modified(base - Duration::from_secs(age)).unwrap();
         }
         let found: Vec<_> = of_project(&places, project)
-            .iter()
             .map(|one| one.id.to_string())
             .collect();
         assert_eq!(found, [&*ids[1], &*ids[2], &*ids[0]]);
-        assert!(of_project(&places, Path::new("/elsewhere")).is_empty());
+        let mut elsewhere = of_project(&places, Path::new("/elsewhere"));
+        assert_eq!(elsewhere.next(), None);
     }
 
     #[test]
@@ -142,12 +146,35 @@ mod tests {
                 fs::write(directory.join(id), record).unwrap();
             }
             let found = of_project(&[place], &project);
-            let mut found: Vec<_> = found.iter().map(|one| one.id.to_string()).collect();
+            let mut found: Vec<_> = found.map(|one| one.id.to_string()).collect();
             found.sort();
             assert!(
                 found.len() == 2 && found[1].starts_with('1'),
                 "{name}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_transcript_is_looked_at_once_it_is_asked_for() {
+        let home = tempfile::tempdir().unwrap();
+        let (project, twin) = (Path::new("/p/b.c"), Path::new("/p/b/c"));
+        let directory = home.path().join("projects").join(project_slug(project));
+        fs::create_dir_all(&directory).unwrap();
+        let write = |number: u64, cwd: &Path| {
+            let id = format!("{number}1111111-1111-4111-8111-111111111111");
+            let path = directory.join(format!("{id}.jsonl"));
+            fs::write(&path, serde_json::json!({ "cwd": cwd }).to_string()).unwrap();
+            let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000 - number);
+            let file = fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(at).unwrap();
+            id
+        };
+        let (newest, _) = (write(1, project), write(2, project));
+        let mut found = of_project(&[home.path().to_owned()], project);
+        assert_eq!(found.next().map(|one| one.id.to_string()), Some(newest));
+        // It was not read together with the newest one.
+        write(2, twin);
+        assert_eq!(found.next(), None);
     }
 }
