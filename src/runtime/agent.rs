@@ -293,7 +293,7 @@ impl AgentPlan {
         let user = self.user_settings()?;
         let own = self.own_settings();
         let directory = self.directory_of(iteration)?;
-        let injection = claude::Injection {
+        let values = claude::SettingsValues {
             exe: &self.exe,
             observe: &self.observe,
             bridge: &self.bridge_files(),
@@ -304,7 +304,7 @@ impl AgentPlan {
             no_compaction,
             reports_switches,
         };
-        let settings = claude::settings(injection, user.as_deref()).map_err(io::Error::other)?;
+        let settings = claude::settings(values, user.as_deref()).map_err(io::Error::other)?;
         let bytes = settings.json.as_bytes();
         directory
             .write_private("settings.json", bytes)

@@ -141,7 +141,7 @@ impl Agent {
 
     fn start(&self, session: &str, way: Start, prompt: Option<&str>) -> Terminal {
         let settings = claude::settings(
-            claude::Injection {
+            claude::SettingsValues {
                 no_compaction: false,
                 reports_switches: false,
                 exe: &recorder(&self.home),

@@ -29,8 +29,8 @@ mod settings;
 
 pub use projects::project_slug;
 pub use settings::{
-    BRIDGE_VARIABLE, EVENTS, Injection, OBSERVE_VARIABLE, PERMISSION_SECONDS, PROGRAM_VARIABLE,
-    Settings, SettingsError, mcp_config, setting, settings, user_status_line,
+    BRIDGE_VARIABLE, EVENTS, OBSERVE_VARIABLE, PERMISSION_SECONDS, PROGRAM_VARIABLE, Settings,
+    SettingsError, SettingsValues, mcp_config, setting, settings, user_status_line,
 };
 
 /// The variable that switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).

@@ -57,7 +57,7 @@ pub const BRIDGE_VARIABLE: &str = "PITSTOP_BRIDGE";
 
 /// The paths and choices that go into the settings file.
 #[derive(Clone, Copy, Debug)]
-pub struct Injection<'a> {
+pub struct SettingsValues<'a> {
     /// The `pitstop` executable, absolute.
     pub exe: &'a Path,
     /// The file with the observe right, absolute.
@@ -131,25 +131,18 @@ pub fn mcp_config(exe: &Path, observe: &Path, iteration: u64) -> Result<String, 
 
 /// Makes the per-run settings: hooks and status line that call `pitstop`, permission for the
 /// scratchpad, none for its own directory, joined with the user's own `--settings` text.
-pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
+pub fn settings(values: SettingsValues<'_>, user: Option<&str>) -> Result<Settings, SettingsError> {
     let mut root: Map<String, Value> = user.map_or(Ok(Map::new()), serde_json::from_str)?;
     let user_status_line = root.get("statusLine").and_then(status_line_command);
 
     let env = inner_object(&mut root, "env")?;
-    env.insert(PROGRAM_VARIABLE.into(), path_text(injection.exe)?.into());
-    env.insert(
-        OBSERVE_VARIABLE.into(),
-        path_text(injection.observe)?.into(),
-    );
-    let bridge: Result<Vec<&str>, _> = injection
-        .bridge
-        .iter()
-        .map(|file| path_text(file))
-        .collect();
+    env.insert(PROGRAM_VARIABLE.into(), path_text(values.exe)?.into());
+    env.insert(OBSERVE_VARIABLE.into(), path_text(values.observe)?.into());
+    let bridge: Result<Vec<&str>, _> = values.bridge.iter().map(|file| path_text(file)).collect();
     env.insert(BRIDGE_VARIABLE.into(), bridge?.join("\n").into());
 
     let hooks = inner_object(&mut root, "hooks")?;
-    let is_known = |event: &&str| injection.reports_switches || *event != SWITCHED;
+    let is_known = |event: &&str| values.reports_switches || *event != SWITCHED;
     for event in EVENTS.into_iter().filter(is_known) {
         let command = pitstop_command(&format!("hook {event}"));
         let timeout = if event == "PermissionRequest" {
@@ -165,20 +158,20 @@ pub fn settings(injection: Injection<'_>, user: Option<&str>) -> Result<Settings
 
     let permissions = inner_object(&mut root, "permissions")?;
     let allow = inner_list(permissions, "allow", "permissions.allow")?;
-    let file = rule_path(injection.scratchpad)?;
+    let file = rule_path(values.scratchpad)?;
     allow.extend(["Read", "Edit"].map(|tool| Value::from(format!("{tool}({file})"))));
-    if injection.server {
+    if values.server {
         // All tools of the server, for it has no others than ours.
         allow.push(format!("mcp__{SERVER}").into());
     }
 
     // The client reloads a mod when its files change: edited by the agent, it would run what the agent likes.
     let deny = inner_list(permissions, "deny", "permissions.deny")?;
-    deny.push(format!("Edit({}/**)", rule_path(injection.given)?).into());
+    deny.push(format!("Edit({}/**)", rule_path(values.given)?).into());
 
-    let line = status_line(root.get("statusLine"), injection.own);
+    let line = status_line(root.get("statusLine"), values.own);
     root.insert("statusLine".into(), line);
-    if injection.no_compaction {
+    if values.no_compaction {
         root.extend(EARLY_COMPACTION.map(|name| (name.to_owned(), Value::from(false))));
     }
     let json = serde_json::to_string_pretty(&root)?;
@@ -289,8 +282,8 @@ fn status_line_command(status_line: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn injection() -> Injection<'static> {
-        Injection {
+    fn values() -> SettingsValues<'static> {
+        SettingsValues {
             exe: Path::new("/opt/it's here/pitstop"),
             observe: Path::new("/run/u 1/observe"),
             bridge: Vec::leak(vec!["/run/u 1/bridge".into(), "/state/run/bridge".into()]),
@@ -317,11 +310,11 @@ mod tests {
             (None, false),
         ] {
             let reports_switches = crate::claude::reports_choices(version);
-            let injection = Injection {
+            let values = SettingsValues {
                 reports_switches,
-                ..injection()
+                ..values()
             };
-            let hooks = value(&settings(injection, None).unwrap())["hooks"].clone();
+            let hooks = value(&settings(values, None).unwrap())["hooks"].clone();
             assert_eq!(!hooks[SWITCHED].is_null(), knows, "{version:?}");
             assert!(!hooks["Stop"].is_null());
         }
@@ -329,7 +322,7 @@ mod tests {
 
     #[test]
     fn every_hook_calls_pitstop_by_a_command_without_paths() {
-        let settings = value(&settings(injection(), None).unwrap());
+        let settings = value(&settings(values(), None).unwrap());
         for event in EVENTS {
             assert_eq!(
                 settings["hooks"][event][0]["hooks"][0]["command"],
@@ -376,7 +369,7 @@ mod tests {
 
     #[test]
     fn the_scratchpad_alone_is_allowed_by_an_absolute_rule() {
-        let settings = value(&settings(injection(), None).unwrap());
+        let settings = value(&settings(values(), None).unwrap());
         assert_eq!(
             settings["permissions"]["allow"],
             json!([
@@ -395,7 +388,7 @@ mod tests {
         let user = r#"{"env":{"A":"b"},"statusLine":{"type":"command","command":"mine.sh"},
             "hooks":{"Stop":[{"hooks":[{"type":"command","command":"theirs"}]}],"Else":[]},
             "permissions":{"allow":["Bash(ls)"],"deny":["Read(x)"]}}"#;
-        let merged = settings(injection(), Some(user)).unwrap();
+        let merged = settings(values(), Some(user)).unwrap();
         assert_eq!(merged.user_status_line.as_deref(), Some("mine.sh"));
         let merged = value(&merged);
         assert_eq!(merged["env"]["A"], "b");
@@ -410,12 +403,12 @@ mod tests {
     #[test]
     fn early_compaction_is_switched_off_where_compaction_is_ours_and_only_there() {
         let user = r#"{"idleCompaction":true}"#;
-        let left = value(&settings(injection(), Some(user)).unwrap());
+        let left = value(&settings(values(), Some(user)).unwrap());
         assert_eq!(left["idleCompaction"], true);
         assert_eq!(left["precomputeCompactionEnabled"], Value::Null);
-        let ours = Injection {
+        let ours = SettingsValues {
             no_compaction: true,
-            ..injection()
+            ..values()
         };
         let off = value(&settings(ours, Some(user)).unwrap());
         for name in EARLY_COMPACTION {
@@ -425,7 +418,7 @@ mod tests {
 
     #[test]
     fn settings_of_another_shape_are_refused_with_the_place() {
-        let error = |user| settings(injection(), Some(user)).unwrap_err().to_string();
+        let error = |user| settings(values(), Some(user)).unwrap_err().to_string();
         assert_eq!(
             error(r#"{"hooks":[]}"#),
             "expected `hooks` in --settings to be an object"
@@ -455,8 +448,8 @@ mod tests {
     #[test]
     fn the_status_line_is_drawn_as_the_user_has_set_it() {
         let line = |given: Option<&str>, own: Option<&str>| {
-            let injection = Injection { own, ..injection() };
-            value(&settings(injection, given).unwrap())["statusLine"].clone()
+            let values = SettingsValues { own, ..values() };
+            value(&settings(values, given).unwrap())["statusLine"].clone()
         };
         let command = r#""${PITSTOP:-:}" statusline"#;
         let own = r#"{"statusLine":{"type":"command","command":"mine","padding":2,"refreshInterval":5,"hideVimModeIndicator":true}}"#;
