@@ -72,7 +72,7 @@ pub(super) fn draw(buf: &mut Buffer, whole: Rect, model: &Model, scroll: u16, th
     }
     let (above, below) = (first > 0, end < page.len());
     let furthest = (!below).then(|| i32::try_from(first - base).unwrap_or(i32::MAX));
-    model.view.bounds.found(0, furthest);
+    model.view.bounds.set_range(0, furthest);
     let mark = text::mark(above, below, end, page.len());
     let esc = if search.query.is_empty() {
         "Esc close"

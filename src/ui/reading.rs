@@ -76,7 +76,7 @@ pub(super) fn lay_out(
         count(row) - count(anchor)
     };
     let furthest = below.is_none().then(|| from_anchor(last));
-    reading.bounds.found(from_anchor(0), furthest);
+    reading.bounds.set_range(from_anchor(0), furthest);
     let mut first = anchor.saturating_add_signed(offset).min(last);
     // A document whose end is in sight does not begin with the gap above its first section.
     let is_blank = |(_, row): &(usize, Line<'_>)| row.width() == 0;

@@ -236,7 +236,7 @@ impl Window {
     /// Records how far the text can be scrolled, as far as that is seen.
     pub fn record(&self, bounds: &Bounds) {
         let first = i32::try_from(self.first).unwrap_or(i32::MAX);
-        bounds.found(0, (!self.below).then_some(first));
+        bounds.set_range(0, (!self.below).then_some(first));
     }
 
     /// Reports whether there is more than is seen.

@@ -117,7 +117,7 @@ pub(super) fn found(model: &Model) -> Vec<Need> {
         paused(model),
         limit(model),
         ended(model),
-        refused(model),
+        context_refused(model),
         failed(model),
         suspended(model),
     ];
@@ -300,8 +300,8 @@ fn ended(model: &Model) -> Option<Need> {
     waits_for_enter(model).then(|| Need::new(NeedKind::AgentEnded, "The agent has ended", why))
 }
 
-/// A client that takes no more prompts because its window is full, unless a reboot goes ahead by itself.
-fn refused(model: &Model) -> Option<Need> {
+/// Returns the need of a client that takes no more prompts because its window is full, unless a reboot goes ahead by itself.
+fn context_refused(model: &Model) -> Option<Need> {
     let attempt = model.reboot.attempt.as_ref();
     let decided = |one: &Attempt| one.approved.is_some() || model.reboot.mode == RebootMode::Auto;
     let waits = is_window_full(model) && !attempt.is_some_and(decided);

@@ -24,7 +24,7 @@ use std::{
 const REMEMBERED: usize = 20_000;
 
 /// The number of last lines that may still be growing while they are written.
-const GROWING: usize = 4;
+const GROWING_LINES: usize = 4;
 
 /// The text that a pane has shown so far.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ impl PaneText {
         let lines = text.lines().rev().map(str::trim);
         self.last = lines
             .filter(|line| key_of(line).is_some())
-            .take(GROWING)
+            .take(GROWING_LINES)
             .map(str::to_owned)
             .collect();
     }

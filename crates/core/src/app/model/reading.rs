@@ -14,8 +14,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Takes in the fewest rows, and the most if the end of the text was seen.
-    pub fn found(&self, least: i32, most: Option<i32>) {
+    /// Sets the fewest rows by which the text can be scrolled, and the most if its end was seen.
+    pub fn set_range(&self, least: i32, most: Option<i32>) {
         self.0.set((least, most.unwrap_or(i32::MAX).max(least)));
     }
 

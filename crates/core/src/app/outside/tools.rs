@@ -24,7 +24,7 @@ pub fn called(model: &mut Model, call: CallId, caller: Caller, tool: Tool) {
     let now = model.now;
     let kept = match tool {
         _ if !is_ours(model, caller) => Err(Refusal::SessionLeft),
-        Tool::Context => return model.answer(call, said(context(model))),
+        Tool::Context => return model.answer(call, said(describe_usage(model))),
         Tool::HandoffPreview => return model.answer(call, said(preview(model))),
         Tool::RequestReboot { reason } => {
             let vain = asks_in_vain(model);
@@ -71,7 +71,8 @@ fn masked(text: &str) -> String {
     redact(text).into_owned()
 }
 
-fn context(model: &Model) -> String {
+/// Returns one line about the tokens in use, what is left, and the line from which a reboot is suggested.
+fn describe_usage(model: &Model) -> String {
     let usage = report::usage(model, UsageQuery::default());
     let (Some(used), Some(usable)) = (usage.used, usage.usable) else {
         return "not known yet".to_owned();

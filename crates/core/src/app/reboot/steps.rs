@@ -111,7 +111,7 @@ pub(super) fn follow(model: &mut Model, next: impl IntoIterator<Item = Next>) {
                     let (run, session) = (model.lineage.run(), &model.session);
                     let journal = attempt.enter(phase, run, session, model.now);
                     let timer = attempt.phase_timer(&model.config.reboot);
-                    let text = attempt.delivered().map(|message| message.text.clone());
+                    let text = attempt.next_handoff().map(|message| message.text.clone());
                     model.emit_all(journal.into_iter().chain(timer));
                     if let Some(text) = text {
                         let number = model.next_epoch();
@@ -332,8 +332,8 @@ impl Attempt {
         }
     }
 
-    /// Returns the message, in the phase that ends the session or its conversation.
-    fn delivered(&self) -> Option<&Handoff> {
+    /// Returns the handoff for the next session, in the phase that ends the old one or its conversation.
+    fn next_handoff(&self) -> Option<&Handoff> {
         let ends = matches!(self.phase, Phase::Ending | Phase::Replacing(_));
         self.handoff.as_ref().filter(|_| ends)
     }
