@@ -164,7 +164,7 @@ impl Branches {
             let goes_on = |(line, _): &(u64, u64)| parent.is_some_and(|parent| parent >= *line);
             let before = self.unanswered.filter(goes_on);
             let forks = |parent: &u64| {
-                !self.is_kept(*parent) || self.counting().any(|one| one.line > *parent)
+                !self.is_kept(*parent) || self.kept_prompts().any(|one| one.line > *parent)
             };
             let forked = parent.filter(forks).map(|parent| (line, parent));
             self.unanswered = forked.or(before);
@@ -192,7 +192,7 @@ impl Branches {
     }
 
     /// Returns the prompts that are not taken back, oldest first.
-    fn counting(&self) -> impl DoubleEndedIterator<Item = &Prompt> {
+    fn kept_prompts(&self) -> impl DoubleEndedIterator<Item = &Prompt> {
         self.prompts.iter().filter(|one| one.taken_back.is_none())
     }
 
@@ -224,13 +224,13 @@ impl Branches {
         let text = Some(hash_name(text.as_bytes()));
         let is_kept = |line: &u64| self.is_kept(*line);
         let summaries = self.summaries.iter().copied().filter(is_kept);
-        let prompts = self.counting().map(|one| one.line);
+        let prompts = self.kept_prompts().map(|one| one.line);
         let lines: Vec<u64> = prompts.chain(summaries).collect();
         let fits = |one: &Prompt, first: u64| {
             let before = lines.iter().filter(|line| (first..one.line).contains(line));
             one.text == text && before.count() == left
         };
-        let found = self.counting().rfind(|one| {
+        let found = self.kept_prompts().rfind(|one| {
             let compactions = self.compactions.iter().copied().filter(is_kept);
             let firsts = [0].into_iter().chain(compactions);
             let mut before = firsts.filter(|first| *first <= one.line);
@@ -285,7 +285,7 @@ impl Branches {
 
     /// Returns the name of the newest prompt.
     pub fn newest_prompt(&self) -> Option<&str> {
-        self.counting().next_back().map(|one| one.name.as_str())
+        self.kept_prompts().next_back().map(|one| one.name.as_str())
     }
 
     /// Takes the name of the first prompt that was taken back since the last call of this function.
