@@ -149,9 +149,9 @@ fn make(plan: &AgentPlan, preparation: &Preparation, no_compaction: bool) -> Res
             chain(&error)
         )
     })?;
-    has_room(&plan.state_dir, "pitstop's state", ROOM)?;
+    check_room(&plan.state_dir, "pitstop's state", ROOM)?;
     match &plan.config_dir {
-        Some(agents) => has_room(agents, "the agent's transcripts", ROOM),
+        Some(agents) => check_room(agents, "the agent's transcripts", ROOM),
         None => Ok(()),
     }
 }
@@ -170,7 +170,7 @@ fn copy_replaced(plan: &AgentPlan, copy: &ReplacedCopy) -> Result<(), String> {
 
 /// Checks that the disk of a directory has this much room, as far as that can be known. It is not tested by writing: in the agent's
 /// own directory nothing is written.
-pub fn has_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
+pub fn check_room(directory: &Path, whose: &str, bytes: u64) -> Result<(), String> {
     let Ok(disk) = rustix::fs::statvfs(directory) else {
         return Ok(());
     };
@@ -268,15 +268,15 @@ mod tests {
     fn a_disk_with_too_little_room_is_named() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path();
-        assert_eq!(has_room(path, "pitstop's state", 1), Ok(()));
-        let said = has_room(path, "pitstop's state", u64::MAX).unwrap_err();
+        assert_eq!(check_room(path, "pitstop's state", 1), Ok(()));
+        let said = check_room(path, "pitstop's state", u64::MAX).unwrap_err();
         assert!(
             said.starts_with("the disk of pitstop's state is full: "),
             "{said}"
         );
         assert!(said.contains(path.to_str().unwrap()), "{said}");
         // What is not there yet may be made there.
-        assert_eq!(has_room(&path.join("no"), "it", u64::MAX), Ok(()));
+        assert_eq!(check_room(&path.join("no"), "it", u64::MAX), Ok(()));
     }
 
     #[tokio::test]

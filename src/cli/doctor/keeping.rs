@@ -7,7 +7,7 @@ use rustix::fs::Access;
 use super::{ANSWER_LIMIT, Finding};
 use crate::{
     cli::{here::Here, leftovers, out::chain},
-    runtime::prepare::{ROOM, has_room},
+    runtime::prepare::{ROOM, check_room},
 };
 use pitstop_base::{format, process};
 use pitstop_core::api::wire::StatusReport;
@@ -150,18 +150,18 @@ fn named(place: &str, error: &str) -> String {
 /// What happens where the project's own files cannot be written.
 const ELSEWHERE: &str = "notes and runs are kept in the state directory instead";
 
-/// Checks whether a directory can be written into, as far as that can be known without writing; the error says why it cannot.
-fn can_be_written(directory: &Path, whose: &str) -> Result<(), String> {
+/// Checks that a directory can be written into, as far as that can be known without writing; the error is the reason why it cannot.
+fn check_writable(directory: &Path, whose: &str) -> Result<(), String> {
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|error| format!("{} cannot be written: {error}", directory.display()))?;
-    has_room(directory, whose, ROOM)
+    check_room(directory, whose, ROOM)
 }
 
 /// Checks whether the state directory can be written into or created.
 pub(super) fn state(here: &Here) -> Finding {
     let place = here.paths.state_dir();
     let made = place.ancestors().find(|above| above.exists());
-    match can_be_written(made.unwrap_or(place), "the state directory") {
+    match check_writable(made.unwrap_or(place), "the state directory") {
         Ok(()) => Finding::ok(place.display().to_string()),
         Err(why) => Finding::warning(why).remedy(
             "make room or change its rights, or name another in XDG_STATE_HOME; until then history, the log and notes are not kept",
@@ -172,7 +172,7 @@ pub(super) fn state(here: &Here) -> Finding {
 /// Checks whether the project's own files can be written.
 pub(super) fn files(here: &Here) -> Finding {
     match PrivateDir::find_project(&here.directory) {
-        Ok(Some(dir)) => match can_be_written(dir.path(), "the project") {
+        Ok(Some(dir)) => match check_writable(dir.path(), "the project") {
             Ok(()) => Finding::ok(dir.path().display().to_string()),
             Err(why) => Finding::warning(why).remedy(ELSEWHERE),
         },
