@@ -241,7 +241,7 @@ impl DailyFile {
 
     /// Adds a line, as long as the day's file has room.
     fn add(&mut self, line: &[u8]) {
-        const FULL: &[u8] = b"(the log of this day is full: no more of it is kept)\n";
+        const FULL_NOTICE: &[u8] = b"(the log of this day is full: no more of it is kept)\n";
         if self.room == 0 {
             return;
         }
@@ -250,7 +250,7 @@ impl DailyFile {
         }
         if self.room == 0 {
             // It is the last one: whether it can be written makes no difference.
-            let _ = self.files.write_all(FULL);
+            let _ = self.files.write_all(FULL_NOTICE);
         }
     }
 }

@@ -103,7 +103,7 @@ fn describe(report: &StatusReport, now: At) -> String {
     if let Some(run) = &report.run {
         rows.extend(run_rows(run, now));
     }
-    let contents = contents(&report.agent.bridge.categories);
+    let contents = describe_contents(&report.agent.bridge.categories);
     if !contents.is_empty() {
         rows.push(row("window", &contents));
     }
@@ -165,7 +165,7 @@ fn need_row(need: &NeedReport, now: At) -> Vec<String> {
 }
 
 /// Returns what the context window holds, the largest first: the client's categories, and of MCP tools the servers.
-fn contents(categories: &[Category]) -> Vec<String> {
+fn describe_contents(categories: &[Category]) -> Vec<String> {
     let rows = Category::of_kind(categories, CategoryKind::Used);
     let described = rows.into_iter().map(|row| {
         let named = |part: &Part| format!("{} {}", part.name, tokens(part.tokens.0));

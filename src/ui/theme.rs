@@ -344,10 +344,10 @@ impl Theme {
 
     fn from_palette(palette: &Palette, ours: Depth, depth: Depth, strong: bool) -> Self {
         let mono = ours == Depth::Mono;
-        let ink = |(parts, named): (Parts, Color)| {
+        let foreground = |(parts, named): (Parts, Color)| {
             let plain = Style::new();
             ours.own_colour(parts, named)
-                .map_or(plain, |ink| plain.fg(ink))
+                .map_or(plain, |colour| plain.fg(colour))
         };
         let only_mono = |style: Style, attribute: Modifier| {
             if mono {
@@ -357,7 +357,7 @@ impl Theme {
             }
         };
         let bold = Modifier::BOLD;
-        let dim = ink(palette.dim);
+        let dim = foreground(palette.dim);
         let selection = match ours.own_colour(palette.selection.0, palette.selection.1) {
             // Among sixteen colours none is sure to be readable on another.
             Some(ground) if ours > Depth::Ansi16 => Style::new().bg(ground),
@@ -366,11 +366,11 @@ impl Theme {
         Self {
             depth,
             border: if strong {
-                ink(palette.border)
+                foreground(palette.border)
             } else {
-                only_mono(ink(palette.border), Modifier::DIM)
+                only_mono(foreground(palette.border), Modifier::DIM)
             },
-            focus: ink(palette.accent).add_modifier(bold),
+            focus: foreground(palette.accent).add_modifier(bold),
             // Named colours, or they would take the colour of the border around them.
             title: Style::new().fg(Color::Reset).add_modifier(bold),
             text: Style::new().fg(Color::Reset),
@@ -379,11 +379,11 @@ impl Theme {
             } else {
                 only_mono(dim, Modifier::DIM)
             },
-            accent: only_mono(ink(palette.accent), bold),
-            good: ink(palette.levels[0]),
-            bad: ink(palette.bad).add_modifier(bold),
-            heading: ink(palette.heading).add_modifier(bold),
-            code: ink(palette.code),
+            accent: only_mono(foreground(palette.accent), bold),
+            good: foreground(palette.levels[0]),
+            bad: foreground(palette.bad).add_modifier(bold),
+            heading: foreground(palette.heading).add_modifier(bold),
+            code: foreground(palette.code),
             selection,
             // Told apart from the selection where that is reversed too.
             found: if selection.bg.is_none() {
@@ -391,8 +391,8 @@ impl Theme {
             } else {
                 Style::new().add_modifier(Modifier::REVERSED)
             },
-            unused: only_mono(ink(palette.border), Modifier::DIM),
-            levels: palette.levels.map(ink),
+            unused: only_mono(foreground(palette.border), Modifier::DIM),
+            levels: palette.levels.map(foreground),
             ascii: false,
         }
     }

@@ -27,7 +27,7 @@ impl Start {
     }
 
     /// Runs the status line command and returns its output, if there is such a command.
-    pub(super) fn status_line(&self, session: SessionId, payload: &Value) -> Option<String> {
+    pub(super) fn run_status_line(&self, session: SessionId, payload: &Value) -> Option<String> {
         let command = self.settings["statusLine"]["command"].as_str()?;
         let output = self.shell(command, session, Some(payload)).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -195,7 +195,7 @@ impl Session {
             let payload = self.status_payload();
             let (start, id, incoming) = (self.start.clone(), self.id, self.incoming.clone());
             thread::spawn(move || {
-                if let Some(text) = start.status_line(id, &payload) {
+                if let Some(text) = start.run_status_line(id, &payload) {
                     // The session may be over.
                     let _ = incoming.send(Incoming::StatusLine(text));
                 }

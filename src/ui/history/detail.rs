@@ -212,7 +212,7 @@ fn change_rows(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<
                 .collect();
             let said = said.join("\n");
             let laid = markdown::rows(&said, cells.saturating_sub(2), Marks::Rendered, theme);
-            let row = |(line, row)| (first + line, changed_row(sign(part[0]), row, theme));
+            let row = |(line, row)| (first + line, diff_row(sign(part[0]), row, theme));
             rows.extend(laid.map(row));
         }
         first += part.len();
@@ -220,8 +220,8 @@ fn change_rows(difference: &str, cells: u16, theme: &Theme) -> Vec<(usize, Line<
     rows
 }
 
-/// Returns a row of what was added, removed or stays, behind its sign.
-fn changed_row(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
+/// Returns a row of a diff after its sign: added, removed or unchanged.
+fn diff_row(sign: u8, row: Line<'static>, theme: &Theme) -> Line<'static> {
     let (sign, style) = match sign {
         b'+' => ("+ ", theme.good),
         b'-' => ("- ", theme.text.add_modifier(Modifier::CROSSED_OUT)),
