@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub enum Changes {
     /// The changed paths, by name.
     Paths(BTreeSet<PathBuf>),
-    /// Any path: there were too many, or the system had to drop notices of its own.
+    /// Any path may have changed: there were too many to name, or the system has dropped notices.
     Any,
 }
 

@@ -51,7 +51,8 @@ pub(super) struct Doors {
 }
 
 impl Doors {
-    /// Opens the doors of a claimed project. It is reported to `events` if one of the places was removed.
+    /// Opens the doors of a claimed project. If one of the watched places is removed later, that is reported to
+    /// `events`.
     pub async fn open(
         claim: Claim,
         start: &Start,

@@ -47,7 +47,7 @@ pub enum StartError {
     /// There is no terminal to draw on.
     #[error("pitstop needs a terminal to draw on: {why}")]
     NoTerminal {
-        /// What there is instead.
+        /// The reason why there is none.
         why: NoTerminal,
         /// True if an autonomous run was asked for, which can do without.
         run: bool,

@@ -29,7 +29,7 @@ use pitstop_core::{
 
 use super::{frame, text, theme::Theme};
 
-/// The length of the agent's reason that is shown, in cells: the keys follow it.
+/// The longest part of the agent's reason that is shown, in cells: the keys need room after it.
 const REASON: usize = 60;
 
 /// The text of the banner: the whole, in parts of which the last may be left out, and in a word where there is no room.
@@ -212,7 +212,7 @@ fn holds_prompt(model: &Model, cache: &CacheReport, left: Duration, theme: &Them
     Words::loud(3, parts, short, theme.bad)
 }
 
-/// Returns the agent's request with its reason.
+/// Returns the text for a reboot that the agent has asked for, with its reason if it gave one.
 fn wish_text(reason: &str) -> String {
     let reason = pitstop_base::clean::one_line(reason);
     if reason.is_empty() {

@@ -1,4 +1,4 @@
-//! What the context window holds: the client's own categories as bars, with their parts and with what takes them out.
+//! What the context window holds: the client's own categories as bars, with their parts and with the key or command that makes each smaller.
 //!
 //! ```text
 //!  Messages        110k  77 %  ███████████████████▍      F5: fresh session ~21k
@@ -25,7 +25,7 @@ use super::{frame, gauge::EIGHTHS, text, theme::Theme};
 /// The widest bar, in cells.
 const BAR: usize = 40;
 
-/// The narrowest bar that still tells one share from another, in cells.
+/// The narrowest bar that still shows a difference between shares, in cells.
 const LEAST_BAR: usize = 5;
 
 /// The cells of a figure.

@@ -34,6 +34,7 @@ const PIECE: usize = 2_048;
 /// The rows of a document, each with the number of the line it belongs to, from 0.
 pub(super) struct Rows<'a> {
     lines: std::iter::Enumerate<std::str::Split<'a, char>>,
+    /// The rest of a line longer than [`PIECE`], with the line's number.
     piece: Option<(usize, &'a str)>,
     ready: VecDeque<(usize, Line<'static>)>,
     fences: Fences,

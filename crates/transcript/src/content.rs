@@ -10,7 +10,7 @@ use serde_json::Value;
 pub enum Block<'a> {
     /// A text that was said.
     Text(&'a str),
-    /// The call of a tool.
+    /// A tool call.
     Call(&'a Value),
     /// The result of a call.
     Result(&'a Value),

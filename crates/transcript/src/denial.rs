@@ -115,8 +115,8 @@ pub fn read_denial<'a>(
     })
 }
 
-/// Reports whether a call with the stamp of a refusal was stopped while it ran. The client has one stamp and one text for both, and
-/// says of a refused one that it had not run, or how it was decided.
+/// Reports whether a call with the stamp of a refusal was stopped while it ran. The client has one stamp and one text for both; only
+/// the record of a refused call states that the call had not run, or how it was decided.
 fn was_stopped(record: &Value) -> bool {
     let version = record["version"].as_str();
     let says_so = version.is_some() && is_at_least(version, SAYS_BEFORE_RUN);

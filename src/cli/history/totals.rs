@@ -12,7 +12,7 @@ use pitstop_base::format;
 use pitstop_core::lineage::{EndReason, Iteration, metrics::Total};
 use pitstop_store::RunHistory;
 
-/// The line that explains [`Cost::in_words`].
+/// The line that explains "at least" in the text of [`Cost::in_words`].
 const AT_LEAST: &str =
     "at least: an agent was killed or still works there, and its last call is not in it\n";
 

@@ -94,10 +94,10 @@ pub fn place_of(program: &str, handoffs: &str) -> String {
     )
 }
 
-/// The code by which both mods speak with the control socket.
+/// The script with which both mods send requests to the control socket.
 const SOCKET: &str = include_str!("../../../../assets/bridge/pitstop/hooks/socket.js");
 
-/// The code by which both mods lower the client's compaction trigger and set it back.
+/// The script with which both mods lower the client's compaction trigger and set it back.
 const TRIGGER: &str = include_str!("../../../../assets/bridge/pitstop/hooks/trigger.js");
 
 /// The file at whose end the list of the tools is written.

@@ -67,7 +67,7 @@ pub fn work_place(cwd: &Path, transcript: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Returns the directory of git that a linked work tree shares with the others; `None` if the place is no such work tree.
+/// Returns the Git directory that a linked work tree shares with the others; `None` if the place is not a linked work tree.
 fn linked_to(place: &Path) -> Option<PathBuf> {
     let text = short_text(&place.join(".git"))?;
     // It may be relative to the work tree. A submodule has such a file, too.
@@ -77,7 +77,7 @@ fn linked_to(place: &Path) -> Option<PathBuf> {
     trees.parent().map(Path::to_owned)
 }
 
-/// Returns the work trees of a repository, by its directory of git: the main one, and those that are linked.
+/// Returns the work trees of the repository with this Git directory: the main one and the linked ones.
 fn work_trees(git: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let listed = fs::read_dir(git.join("worktrees")).into_iter();
     let linked = listed.flatten().flatten().filter_map(|tree| {

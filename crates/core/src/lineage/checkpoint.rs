@@ -193,7 +193,7 @@ pub const LAST_ERROR: &str = "last_error";
 /// The key of [`AutoSave`] beside the preserved state, as the facts about a commit or test run have the key `breakpoint`.
 const AUTO_SAVE: &str = "auto_save";
 
-/// The part that must be read before the rest may be read.
+/// The number of the format, which decides how the rest is read.
 #[derive(Deserialize)]
 struct Format {
     format: u32,

@@ -1,11 +1,11 @@
-//! The errors with private files.
+//! The errors of reading and writing private files.
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-/// An error with a private file.
+/// The reason why a private file could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
     /// There is a link where a file or directory of ours was expected.

@@ -1,4 +1,4 @@
-//! The steps of a write, of which a crash leaves the old file or the new one, whole.
+//! The steps of an atomic write: after a crash the file is wholly the old one or wholly the new one.
 
 use std::{
     fs::File,

@@ -6,8 +6,8 @@ use crate::db::Bind;
 use pitstop_base::redact;
 use pitstop_core::lineage::{self, moment};
 
-/// Binds a text without its secrets. Every text that comes from elsewhere gets into the database by `text`, `maybe_text` or
-/// `json`, which mask secrets; a text that is searched for passes them too.
+/// Binds a text without its secrets. Every text from outside gets into the database by `bind_text`, `bind_maybe` or
+/// `masked_json`, which mask secrets; a text that is searched for passes through them, too.
 pub(super) fn bind_text(value: &impl ToString) -> Bind {
     bind_maybe(Some(value.to_string()))
 }

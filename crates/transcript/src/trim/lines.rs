@@ -12,9 +12,9 @@ use crate::record::{self, LINE_CAP};
 
 /// A piece of a transcript.
 pub(super) enum Piece<'a> {
-    /// A line with its end.
+    /// A line with its line feed.
     Line(&'a [u8]),
-    /// A last line without an end.
+    /// A last line without a line feed.
     Tail(&'a [u8]),
     /// A part of a line that is over the cap.
     Long {

@@ -7,7 +7,7 @@ use pitstop_transcript::Tokens;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClientLimits {
     pub(in crate::app) settings: CompactionSettings,
-    /// The limit by the settings, and the window that it was derived from, in tokens.
+    /// The limit that follows from the settings, and the window that it was derived from, in tokens.
     pub(in crate::app) set: (Option<Limit>, Tokens),
     /// A limit that the client has shown.
     pub(in crate::app) learned: Option<Limit>,

@@ -28,7 +28,7 @@ pub struct TodoList {
     written: Todos,
     /// Calls that hooks have reported and the transcript has not, oldest first.
     ahead: VecDeque<TodoCall>,
-    /// The list of the transcript with the calls ahead of it.
+    /// The list of the transcript, with the calls of `ahead` applied to it.
     now: Todos,
     /// The items that earlier sessions had done.
     done_before: Vec<String>,

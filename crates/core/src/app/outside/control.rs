@@ -76,7 +76,8 @@ pub fn asked(model: &mut Model, call: CallId, control: Control) {
     model.answer(call, reply);
 }
 
-/// Returns the text in place of the handoff with which a person approves the reboot, if it is not as they have read it.
+/// Returns the text that a person sends with an approval in place of the handoff, if they send one. Refuses an approval of a handoff
+/// that has changed since it was read.
 fn approved_text(model: &Model, body: &ApproveBody) -> Result<Option<String>, Refusal> {
     if is_editing(model) {
         return Err(Refusal::EditedAtTheDesk);
@@ -231,7 +232,7 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.emit(reads);
 }
 
-/// Returns the tables of which a change counts from the next start of pitstop; empty if none of them has changed.
+/// Returns the names of the changed tables that take effect when pitstop is started again; empty if none of them has changed.
 fn late_tables(old: &Config, new: &Config, has_run: bool) -> String {
     // The other keys of these two count at once, or for the next agent.
     let agent = AgentConfig {

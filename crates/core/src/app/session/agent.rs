@@ -343,7 +343,7 @@ impl Session {
         is_resumed && is_early
     }
 
-    /// Takes over what the status line says of the agent, its limits and its cost.
+    /// Takes over the agent's version and model, its limits and its cost from its status line.
     pub(in crate::app) fn status_line_seen(&mut self, line: &StatusLine) {
         let agent = &mut self.agent;
         agent.version = line.version.clone().or_else(|| agent.version.take());

@@ -55,7 +55,7 @@ impl Session {
             CompactionSign::Fell => self.compactions.fall(turn),
         }
         if matches!(sign, CompactionSign::Finished | CompactionSign::Rebuilt) {
-            // They are of the context before.
+            // Their figures describe the context before the compaction.
             self.guard.forget(Source::StatusLine);
             self.guard.forget(Source::Bridge);
             self.agent.window_emptied();

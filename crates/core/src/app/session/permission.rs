@@ -48,7 +48,7 @@ impl Session {
         self.held_permission.take_if(|held| *held == call);
     }
 
-    /// Lets the hook go whose question is not open any more.
+    /// Stops holding a permission hook whose question is no longer open, and returns its call, which is to be answered.
     pub(in crate::app) fn release_permission(&mut self) -> Option<CallId> {
         let question = self.agent.activity.question.as_ref();
         let waits = question.and_then(|one| one.permission.as_ref()?.call);

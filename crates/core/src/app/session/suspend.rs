@@ -9,7 +9,7 @@ use crate::app::{consequences::Consequences, model::AgentView};
 const SUSPENDED: &str = "the agent is suspended: any key continues it";
 
 impl AgentView {
-    /// Takes in that the agent does not go on.
+    /// Notes that the agent is suspended, and returns what follows; its state is unknown until it continues.
     pub(in crate::app) fn suspended(&mut self) -> Consequences {
         let mut follows = Consequences::default();
         if self.state != AgentState::Exited && self.suspended.is_none() {
@@ -19,7 +19,7 @@ impl AgentView {
         follows
     }
 
-    /// Takes in that the agent goes on. Returns what follows, if it was suspended.
+    /// Notes that the agent continues. Returns what follows, if it was suspended.
     pub(in crate::app) fn continued(&mut self) -> Option<Consequences> {
         let before = self.suspended.take()?;
         if self.state != AgentState::Exited {

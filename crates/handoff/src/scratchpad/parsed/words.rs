@@ -9,7 +9,7 @@ use regex::Regex;
 use super::{Blocker, Decision};
 use pitstop_transcript::words::is_among;
 
-/// Returns the text behind "Next:", up to the end of the line.
+/// Returns the text after "Next:", up to the end of the line; `None` if there is none.
 pub fn next_in(text: &str) -> Option<String> {
     static NEXT: LazyLock<Regex> = LazyLock::new(|| {
         let next = r"(?i)(?:^|[^\p{Alphabetic}\p{N}])next(?:(?: step| up)?:|\*\*:)(.*)";
