@@ -52,7 +52,7 @@ pub struct HistoryArgs {
     /// List the iterations of earlier runs too
     #[arg(long)]
     pub all: bool,
-    /// List only iterations of this and earlier runs in whose task, handoffs, summary or record this text stands
+    /// List only iterations of this and earlier runs in whose task, handoffs, summary or record this text occurs
     #[arg(long, value_name = "TEXT")]
     pub search: Option<String>,
     /// Print what all runs here have cost, by run and by day, how their reboots came out, and how long their steps took

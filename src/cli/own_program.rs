@@ -1,5 +1,5 @@
-//! The program of a supervisor of another version, which stands in for this one where this one does not understand the other: it is
-//! there as long as the supervisor runs, also when its file was replaced.
+//! The program of a supervisor of another version, which is run in place of this one where this one does not understand that
+//! supervisor: it can be run as long as the supervisor runs, even if its file was replaced.
 
 use std::{
     ffi::OsStr,
@@ -15,7 +15,7 @@ use super::out::{self, Failure};
 use pitstop_base::clean::one_line;
 use pitstop_server::client::ApiClient;
 
-/// What the status of every version says of its supervisor.
+/// The fields about the supervisor that the status has in every version.
 #[derive(Deserialize)]
 struct OwnProgram {
     version: String,

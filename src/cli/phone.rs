@@ -273,7 +273,7 @@ fn show(url: &str, right: DeviceRight, note: &str) {
         text.push_str("This address is that of this machine itself: docs/phone.md says how another one reaches it.\n");
     }
     text.push_str(note);
-    // Nobody is left to see that it could not be shown.
+    // No reader is left to see that it could not be shown.
     let _ = stdout
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush());

@@ -308,7 +308,7 @@ fn read_in_background(
         .spawn(move || {
             let end = read_despite_panics(|| read(id, &input, &sender, &paused, &woken));
             paused.ended.store(true, Ordering::SeqCst);
-            // Nobody waits for its pause in vain.
+            // This releases a caller that waits for the pause.
             paused.reached.lock().take();
             if end == ReadEnd::Closed {
                 let _ = sender.blocking_send((id, HostBytes::Closed));

@@ -1,7 +1,7 @@
 //! The port: for scripts, if one is configured, and for the page of paired devices.
 //!
 //! ```text
-//!                 listen is set   nobody is paired   a device is paired
+//!                 listen is set   none is paired     a device is paired
 //!   the port      listens         listens            listens
 //!   … is not set  –               –                  listens on 127.0.0.1:7433
 //! ```
@@ -126,7 +126,7 @@ impl Port {
         }
     }
 
-    /// Serves the port until the supervisor ends, or nobody is paired any more and it is there for nothing else.
+    /// Serves the port until the supervisor ends, or until no device is paired any more if the port serves only devices.
     async fn serve(&self, listening: Listening) {
         let over = async {
             if self.scripts.is_some() {

@@ -260,7 +260,7 @@ const LIGHT: Palette = Palette {
     ],
 };
 
-/// The palette of blue against orange, and lighter against darker: told apart with any common colour blindness (after the
+/// The palette of blue against orange, and lighter against darker: distinguishable with any common colour blindness (after the
 /// palette of Okabe and Ito).
 const COLOUR_BLIND_DARK: Palette = Palette {
     accent: ((120, 190, 240), Color::LightCyan),
@@ -385,7 +385,7 @@ impl Theme {
             heading: foreground(palette.heading).add_modifier(bold),
             code: foreground(palette.code),
             selection,
-            // Told apart from the selection where that is reversed too.
+            // It differs from the selection where that is reversed, too.
             found: if selection.bg.is_none() {
                 Style::new().add_modifier(Modifier::UNDERLINED | bold)
             } else {

@@ -319,7 +319,7 @@ pub enum Failure {
     ContextLimit,
     /// The service is overloaded or failing.
     Service,
-    /// The service refuses the conversation as it stands; every further request of the session holds it, too.
+    /// The service refuses the conversation as it is; every further request of the session contains it, too.
     Conversation,
     /// The service refuses the account: a person has to log in, or to pay.
     Account,

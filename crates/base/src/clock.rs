@@ -1,11 +1,11 @@
 //! The moment something happened, as the pure core receives it.
 //!
-//! The core has no clock. The shell reads the clocks once per event and hands an [`At`] in: two that nobody sets measure
+//! The core has no clock. The shell reads the clocks once per event and hands an [`At`] in: two that cannot be set measure
 //! durations, the wall clock only names moments for people and files. Files and JSON have these in UTC, the screen in local
 //! time, without the zone's name: the rule of the zone comes in with the clocks.
 //!
-//! A wait, an age or a rate is measured by the time for which the machine was awake: while it slept, nobody worked, and nobody
-//! saw a countdown. The length of a session or a run is what passed between its beginning and its end: sleep counts. What comes at a
+//! A wait, an age or a rate is measured by the time for which the machine was awake: while it slept, no work was done, and no
+//! countdown was seen. The length of a session or a run is what passed between its beginning and its end: sleep counts. What comes at a
 //! moment of the day, such as the end of a usage limit, comes by the wall clock, whatever the machine did meanwhile.
 
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Eq for At {}
 /// The time after which a moment of the wall clock is looked at again.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// Returns the time of a timer for a moment of the wall clock that is this far away: a timer stands still while the machine sleeps, and
+/// Returns the time of a timer for a moment of the wall clock that is this far away: a timer is halted while the machine sleeps, and
 /// the clock may be set, so the moment is looked at on the way.
 #[must_use]
 pub fn look_within(left: Duration) -> Duration {

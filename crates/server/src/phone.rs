@@ -1,7 +1,7 @@
 //! The page for paired devices: a gateway to all sessions of this user on this machine.
 //!
 //! Whichever supervisor holds the port serves the page, and asks each session over its control socket, its own session too. So a device
-//! sees the same whoever serves it.
+//! sees the same no matter which supervisor serves it.
 //!
 //! ```text
 //!   device ── cookie and key ──► routes ── control token, name of the device ──► a session's socket
@@ -164,7 +164,7 @@ impl Gateway {
 struct Host {
     /// The name with its port, as in the header `Host`.
     name: String,
-    /// True if it is reached by https, whoever ends that.
+    /// True if devices reach it by https, no matter which program terminates TLS.
     is_https: bool,
 }
 

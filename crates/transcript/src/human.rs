@@ -276,8 +276,8 @@ impl HumanWords {
         true
     }
 
-    /// Notes a prompt that the agent has of no person: neither the queue nor a hook tells it from a person's. Returns whether it was
-    /// taken for one.
+    /// Notes a prompt that the agent did not get from a person: neither the queue nor a hook distinguishes it from a person's. Returns
+    /// whether it was taken for one.
     fn note_unsaid(&mut self, prompt: &str) -> bool {
         if self.take_back(prompt) {
             return true;

@@ -190,7 +190,7 @@ pub(super) fn typed_command(text: &str) -> Option<String> {
 }
 
 /// Reports whether this is the client's record of a command that it gives to the agent: the message comes first in it, and the name
-/// in that of a command which the client carries out by itself (transcripts of 2.1.14 to 2.1.38; 2.1.332 tells them apart so itself).
+/// in that of a command which the client carries out by itself (transcripts of 2.1.14 to 2.1.38; 2.1.332 distinguishes them in the same way).
 pub(super) fn begins_turn(text: &str) -> bool {
     text.starts_with("<command-message>")
 }

@@ -52,7 +52,7 @@ impl Shell {
             _ if self.terminals.watches(id) => return self.watched(id, &input),
             HostInput::Focus(focused) if !self.terminals.focus(id, *focused) => return,
             HostInput::Focus(_) => {}
-            // The pointer may cross a terminal in which nobody works.
+            // The pointer may cross a terminal that is not in use.
             HostInput::Mouse { event, .. } if event.kind == MouseEventKind::Moved => {
                 if self.terminals.active().is_none_or(|active| active.id != id) {
                     return;

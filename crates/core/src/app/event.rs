@@ -83,7 +83,7 @@ pub enum Event {
         /// The tool that it calls.
         tool: bridge::Tool,
     },
-    /// The supervisor was told to end by a signal or because its terminal is gone.
+    /// The supervisor was asked to end, by a signal or because its terminal is gone.
     ShutdownAsked {
         /// The signal's name.
         signal: &'static str,

@@ -1,10 +1,10 @@
 //! The growth of the context window while the agent works: per minute of work and per tool call.
 //!
 //! A real session is two to four turns, one of which makes a hundred tool calls, so growth per turn shows nothing within it. The
-//! figures cut the work into steps instead, and the last steps tell how fast it grows:
+//! figures cut the work into steps instead, and the last steps show how fast it grows:
 //!
 //! ```text
-//!   figure ──── worked, tool calls ────▶ figure ── … ──▶ figure        a fall begins anew
+//!   figure ──── worked, tool calls ────▶ figure ── … ──▶ figure        a fall starts over
 //!         └──────────── one step ───────────┘
 //!   growth of the last steps, without the excess of the largest  ÷  their minutes, their tool calls
 //! ```

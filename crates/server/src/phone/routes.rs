@@ -108,7 +108,7 @@ async fn private(request: HttpRequest, next: Next) -> Response {
 }
 
 async fn front(State(state): State<PhoneState>, request: HttpRequest, next: Next) -> Answered {
-    // Where nobody is paired there is nothing here.
+    // Without a paired device there is no page.
     if !state.gateway.is_active() {
         return Ok(unknown_route().await.into_response());
     }
@@ -123,7 +123,7 @@ async fn front(State(state): State<PhoneState>, request: HttpRequest, next: Next
     Ok(next.run(request).await)
 }
 
-/// Returns the value of a header that stands there once.
+/// Returns the value of a header that occurs exactly once.
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -148,7 +148,8 @@ fn check_host<'a>(headers: &HeaderMap, hosts: &'a [Host]) -> Result<&'a Host, Ht
     })
 }
 
-/// Refuses what a page of another origin has sent. A browser says where a request comes from, and another client says nothing.
+/// Refuses what a page of another origin has sent. A browser names the page that a request comes from; other clients
+/// name none.
 fn check_origin(request: &HttpRequest, host: &str, is_https: bool) -> Result<(), HttpError> {
     let headers = request.headers();
     let foreign = || {

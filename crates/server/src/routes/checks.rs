@@ -1,4 +1,4 @@
-//! The checks of what a request says, field by field.
+//! The checks of the fields of a request, one by one.
 
 use serde::Serialize;
 

@@ -336,7 +336,7 @@ impl Replay {
             self.next += 1;
             self.fed = 0;
         }
-        // Nobody reads the replies and facts of a replay.
+        // The replies and facts of a replay have no reader.
         self.screen.take_replies();
         self.screen.take_facts();
         if self.clock >= self.cast.length() && !self.is_behind() {

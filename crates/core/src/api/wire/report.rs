@@ -157,7 +157,7 @@ impl NeedKind {
         self.into()
     }
 
-    /// Reports whether the work stands still until a person acts.
+    /// Reports whether the work waits until a person acts.
     pub const fn is_urgent(self) -> bool {
         !matches!(self, Self::Limit | Self::RunPaused | Self::RunOver)
     }

@@ -30,7 +30,7 @@ pub(super) const SUBMIT_TIMEOUT: Duration = Duration::from_secs(45);
 /// The time that an agent may take from the start of its process to its first report; a dialog at its start keeps it silent for ever.
 const SILENT: Duration = Duration::from_secs(90);
 
-/// The part of it after which an unattended run reports what it waits for: nobody sees the dialog.
+/// The part of [`SILENT`] after which an unattended run reports what it waits for: no person sees the dialog.
 const SILENT_START: Duration = Duration::from_secs(20);
 
 /// The state of an agent whose process runs but reports nothing.
@@ -113,7 +113,7 @@ impl Run {
         let ended = std::mem::replace(&mut self.rebooting, rebooting) && !rebooting;
         if ended && !self.pilot.is_held() {
             // A fresh session works by its handoff, a restarted one by its prompt; one that was trimmed, or resumed because
-            // the reboot failed, has been told nothing.
+            // the reboot failed, has no prompt to work by.
             self.enter(Phase::Working);
             // The handoff names the task; without one (`generate_handoff = false`) the first prompt has to.
             self.pilot.task_changed = facts.untold.unwrap_or(self.pilot.task_changed);

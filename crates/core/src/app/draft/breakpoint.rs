@@ -523,7 +523,7 @@ pub fn git_read(model: &mut Model, state: GitState) {
         });
         model.draft.moments.unreported.extend(seen);
         if model.outside.quitting().is_some() {
-            // Nobody waits for a timer any more.
+            // The supervisor ends before a timer could run out.
             let facts = MomentFacts::of(model);
             model.draft.heads_over(epoch, &facts).carry_out(model);
         } else {

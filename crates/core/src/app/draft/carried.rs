@@ -165,7 +165,7 @@ pub fn last_unsent(model: &Model) -> Option<String> {
     let now = match unsent(model) {
         Unsent::Text(text) => Some(text),
         Unsent::Nothing => waiting(),
-        // What was kept before is not what a person wants any more. A mark tells the one who resumes it what is lost.
+        // What was kept before is not what a person wants any more. A mark shows the person who resumes it what is lost.
         Unsent::Unreadable => match expanded_text(model) {
             None => return kept(),
             marked => waiting()

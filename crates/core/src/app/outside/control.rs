@@ -163,7 +163,7 @@ fn carry_out(model: &mut Model, control: Control, by: &str) -> Result<(), Refusa
 /// Begins to leave: the agent is ended, what was edited is written, the record is closed. A second call leaves at once.
 pub fn quit(model: &mut Model, code: i32, signal: Option<&'static str>) {
     if let Some(signal) = signal {
-        tracing::info!(signal, "told to end");
+        tracing::info!(signal, "asked to end");
     }
     // A signal asks an unattended run to end; elsewhere it means that the machine or the terminal goes.
     let urgent = model.outside.quitting().is_some() || (signal.is_some() && !is_unattended(model));

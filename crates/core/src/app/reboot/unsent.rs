@@ -49,8 +49,8 @@ pub(super) fn take(model: &Model, on_disk: &OnDisk) -> Next {
 }
 
 impl Reboot {
-    /// Takes over an unsent prompt that was kept with its agent's end, and says what of it is lost: the client tells no one what an
-    /// image or a long paste is.
+    /// Takes over an unsent prompt that was kept when its agent ended, and reports what of it is lost: the client does not show what
+    /// an image or a long paste contains.
     pub(in crate::app) fn kept_found(&mut self, kept: &str) -> Consequences {
         let mut done = Consequences::default();
         let words = without_marks(kept);

@@ -225,7 +225,7 @@ fn is_brought_back(model: &Model) -> bool {
     )
 }
 
-/// Returns the notice for a line that was passed. It has no figure: the gauge beside it goes on while it stands.
+/// Returns the notice for a line that was passed. It has no figure: the gauge beside it changes while the notice is shown.
 pub fn crossed_words(crossing: &Crossing) -> String {
     let line = match crossing.threshold {
         Threshold::Notice => "notice",
