@@ -1,7 +1,7 @@
 //! The services beside the loop (the database, the transcript, git, the watched files, side processes), and the calls that come
 //! through the doors.
 
-use std::{collections::HashMap, path::PathBuf, time::Duration};
+use std::{collections::HashMap, iter, path::PathBuf, time::Duration};
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -331,9 +331,7 @@ impl Shell {
     /// Watches the files that the user and the agent may edit, and has threads read them: they may have been edited already.
     pub(super) fn watch_files(&mut self) {
         let scratchpad = self.agent.scratchpad.clone();
-        for file in self.config_files.clone().into_iter().chain([scratchpad]) {
-            self.services.watcher.watch_beside(&file);
-        }
+        self.services.watcher.watch_beside(&scratchpad);
         self.changed(&Changes::Any);
         self.request_file(FileRequest::OpenVersions);
         self.request_file(FileRequest::ReadDraft);
@@ -357,8 +355,19 @@ impl Shell {
         if changes.include(&self.agent.scratchpad) {
             self.set_deadline(Deadline::Scratchpad, NOTES_SETTLE);
         }
-        if self.config_files.iter().any(|path| changes.include(path)) {
+        if self.config_files.iter().any(|path| changes.concern(path)) {
+            self.watch_config();
             self.set_deadline(Deadline::Config, CONFIG_SETTLE);
+        }
+    }
+
+    /// Watches the files of the configuration, and for a directory of them that is not there yet the nearest one above it.
+    fn watch_config(&mut self) {
+        for file in &self.config_files {
+            let absent = file.ancestors().skip(1).take_while(|above| !above.is_dir());
+            for path in iter::once(file.as_path()).chain(absent) {
+                self.services.watcher.watch_beside(path);
+            }
         }
     }
 

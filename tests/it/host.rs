@@ -809,9 +809,9 @@ fn a_terminal_that_answers_nothing_is_served_all_the_same() {
 fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
     let launch = demo();
     let file = launch.the_home().path("config/pitstop/config.toml");
-    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
     let supervisor = launch.start_idle();
     assert_eq!(supervisor.status()["mode"], "ask");
+    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
     fs::write(&file, "[reboot]\nmode = \"manual\"\n[guard]\nwarn = 60\n").expect("written");
     supervisor.wait_for_status(|status| status["mode"] == "manual");
     supervisor.wait_for_text("warn 108k", SOON);
