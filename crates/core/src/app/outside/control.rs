@@ -223,9 +223,7 @@ pub fn reconfigure(model: &mut Model, config: Config) {
     model.session.ask_of_prompts(say, effects);
     model.info(match &*late {
         "" => "the configuration was read again".to_owned(),
-        late => format!(
-            "the configuration was read again; a change of {late} counts from the next start of pitstop"
-        ),
+        late => format!("the configuration was read again ({late}: from the next start on)"),
     });
     handoff::draft(model);
     let reads = handoff::read_files(model);

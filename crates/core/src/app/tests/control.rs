@@ -382,6 +382,6 @@ fn what_counts_from_the_next_start_is_named_when_the_configuration_is_read_again
     });
     assert_eq!(
         late,
-        "the configuration was read again; a change of [agent], [log] counts from the next start of pitstop"
+        "the configuration was read again ([agent], [log]: from the next start on)"
     );
 }
