@@ -109,7 +109,7 @@ fn instead_of_the_cold_cache_the_conversation_is_replaced_in_place_and_the_promp
     pitstop.wait_for_text("Enter sends it", SOON);
     pitstop.review();
     pitstop.keys(["w"]);
-    pitstop.wait_for_text("in place", SOON);
+    pitstop.wait_for_text("▸ In place", SOON);
     pitstop.keys([key::ENTER]);
     let status = pitstop.wait_for_iteration(2, SOON);
     assert_eq!(status["reboot"]["way"], Value::Null);
