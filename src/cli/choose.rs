@@ -77,7 +77,12 @@ pub fn run(args: &LsArgs, host: &HostArgs) -> Outcome {
             "`pitstop doctor` in its project says more; `ssh` that of a host",
         )),
         Ok(Picked::Row(Row::Past(choice))) => host::begin_choice(host, choice),
-        Ok(Picked::New) => host::begin_choice(host, Choice::New),
+        Ok(Picked::New) => {
+            // Where a session runs, it is not shown in the place of the one that is asked for.
+            let mut host = host.clone();
+            host.new = true;
+            host::begin_choice(&host, Choice::New)
+        }
         Ok(Picked::Quit) => Ok(out::OK),
         Ok(Picked::Ended(code)) => Ok(code),
         Err(error) => Err(out::failed(

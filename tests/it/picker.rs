@@ -117,3 +117,15 @@ fn cut(why: &str, listed: &str, end: impl FnOnce(&Supervisor)) {
     let history = history();
     assert!(history.contains(listed), "{listed} in\n{history}");
 }
+
+#[test]
+fn a_session_that_runs_is_not_shown_for_a_new_one_that_is_asked_for() {
+    let pitstop = Launch::quiet_demo().size(SIZE.0, SIZE.1).start_idle();
+    let launch = &pitstop.launch;
+    let list = call(launch, launch.project(), SIZE, &["ls"]);
+    list.wait_for_text("Enter attach", SOON);
+    list.send("n");
+    // If it had attached, it would go on.
+    assert_ne!(list.wait_for_exit(SOON).code, 0);
+    assert!(list.has_its_settings_back());
+}
