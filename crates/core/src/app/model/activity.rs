@@ -86,6 +86,8 @@ pub(in crate::app) struct ReportedStop {
 pub struct Activity {
     /// True if a turn is open.
     pub(in crate::app) turn: bool,
+    /// The time at which the last turn was seen to begin.
+    pub(in crate::app) began: Option<At>,
     /// True if its beginning was taken in: the figures from then on are its own.
     pub(in crate::app) counted: bool,
     /// True if the hook of a tool has opened the turn again that was over: it may have come late.

@@ -43,7 +43,12 @@ pub(super) fn is_free(model: &Model) -> bool {
 fn outlasts(model: &Model) -> bool {
     let attempt = model.reboot.attempt.as_ref();
     let armed = attempt.and_then(|attempt| attempt.entered.first());
-    let waited = armed.map(|(_, at)| model.now.since(*at));
+    // A turn that began while something else was waited for has the whole time.
+    let began = model.session.agent.activity.began;
+    let waited = armed.map(|(_, at)| {
+        let waited = model.now.since(*at);
+        began.map_or(waited, |began| waited.min(model.now.since(began)))
+    });
     let patience = model.config.reboot.turn_patience;
     model.reboot.mode == RebootMode::Auto
         && model.session.agent.state == AgentState::Busy

@@ -63,6 +63,10 @@ impl Session {
     /// Begins a turn.
     pub(in crate::app) fn begin_turn(&mut self, now: At) {
         let is_new = !self.is_in_counted_turn();
+        // A prompt in the middle of a turn begins none.
+        if !self.agent.activity.turn {
+            self.agent.activity.began = Some(now);
+        }
         self.agent.begin_turn();
         self.agent.activity.closings = self.transcript.closings;
         self.client.misled = false;

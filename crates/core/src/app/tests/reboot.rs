@@ -1535,3 +1535,30 @@ fn more_reboots_than_allowed_in_an_hour_hold_the_next_one_back_until_enough_are_
         "{held:?}"
     );
 }
+
+#[test]
+fn a_turn_that_begins_long_after_the_arming_has_the_whole_patience() {
+    let mut bench = Bench::in_mode(RebootMode::Auto);
+    bench.prompted(OLD, "a long piece of work");
+    bench.left(OLD, Some("I wait"), in_background(&["a1"]));
+    bench.used(155_000);
+    bench.send(Event::TimerFired(TimerId::Age));
+    let effects = bench.git();
+    assert_eq!(clock(&effects), None, "the background work is waited for");
+    assert!(bench.model.reboot.attempt.is_some());
+    bench.wait(Duration::from_secs(700));
+    let mut effects = bench.prompted(OLD, "its report");
+    effects.extend(bench.tool_starts("Bash", "t1"));
+    effects.extend(calls_read(&mut bench, 1, &[]));
+    effects.extend(bench.send(Event::TimerFired(TimerId::Age)));
+    effects.extend(bench.git());
+    assert_eq!(clock(&effects), None, "its turn has just begun");
+    bench.wait(Duration::from_secs(599));
+    let mut effects = bench.send(Event::TimerFired(TimerId::Age));
+    effects.extend(bench.git());
+    assert_eq!(clock(&effects), None, "still");
+    bench.wait(Duration::from_secs(1));
+    let mut effects = bench.send(Event::TimerFired(TimerId::Age));
+    effects.extend(bench.git());
+    assert!(clock(&effects).is_some(), "it is announced");
+}
