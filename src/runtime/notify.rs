@@ -87,7 +87,8 @@ impl Shell {
         }
         let project = model.identity.project.rsplit('/').next();
         let notification = Notification {
-            id: format!("{}-{}", model.run(), need.id),
+            // A run that is taken up again goes on with its name, and numbers its needs from the start.
+            id: format!("{}-{}-{}", model.run(), need.since.timestamp(), need.id),
             state,
             kind: need.kind,
             what: need.what.clone(),

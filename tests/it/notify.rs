@@ -45,6 +45,11 @@ fn the_command_gets_each_call_once_and_its_end() {
     };
     assert_eq!(open["state"], "open");
     assert_eq!(open["project"], "project");
+    // A run that is taken up again numbers its needs from the start.
+    let since: chrono::DateTime<chrono::Utc> =
+        serde_json::from_value(open["since"].clone()).expect("a time");
+    let id = open["id"].as_str().expect("an id");
+    assert!(id.contains(&format!("-{}-", since.timestamp())), "{id}");
     assert_eq!(open["session"], pitstop.status()["session_id"]);
     let needs = pitstop.status()["needs"].clone();
     assert_eq!(needs[0]["kind"], "review");
