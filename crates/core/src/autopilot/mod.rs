@@ -36,7 +36,7 @@ use pitstop_base::{clock::At, exit};
 /// The number of failures of an unknown kind which, with nothing else from the start, mean that the agent cannot work.
 const FIRST_FAILURES: u32 = 4;
 
-/// The number of failed turns in a row after which a conversation that the service refuses is left.
+/// The number of refusals, with no turn that ended well among them, after which a conversation that the service refuses is left.
 const REFUSALS: u32 = 3;
 
 /// The number of texts of `say` that may wait for their moment.
@@ -346,7 +346,9 @@ impl Autopilot {
         if failure != Failure::Service && self.turns == 0 && failures >= FIRST_FAILURES {
             return Verdict::End(End::NoAgent(breaker::excerpt(message)));
         }
-        let is_refused = failure == Failure::Conversation && self.turns > 0 && failures == REFUSALS;
+        let is_refused = failure == Failure::Conversation
+            && self.patience.refused() == REFUSALS
+            && self.turns > 0;
         match pause {
             Some(_) if is_refused && self.plan.caps.forbids_another(spent).is_none() => {
                 Verdict::Fresh

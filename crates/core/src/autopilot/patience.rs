@@ -45,6 +45,7 @@ const PASSED: TimeDelta = TimeDelta::minutes(10);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patience {
     failures: u32,
+    refusals: u32,
     limits: u32,
     deaths: u32,
 }
@@ -99,6 +100,12 @@ impl Patience {
                 reset: None,
             },
         }
+    }
+
+    /// Counts a turn whose conversation the service has refused, and returns the number of them.
+    pub const fn refused(&mut self) -> u32 {
+        self.refusals += 1;
+        self.refusals
     }
 
     /// Counts a death of the agent, and returns the wait, or nothing when it has died too often.

@@ -353,3 +353,19 @@ fn every_end_has_the_code_of_the_contract() {
         assert_eq!((end.code(), end.reason()), (code, reason), "{end}");
     }
 }
+
+#[test]
+fn a_refused_conversation_is_left_though_another_failure_came_between() {
+    let mut refused = run();
+    refused.turn_ended(Some("a"), &spent(1));
+    let mut fail = |failure| refused.turn_failed("API Error", failure, &spent(1));
+    for failure in [
+        Failure::Conversation,
+        Failure::Conversation,
+        Failure::Service,
+    ] {
+        assert!(matches!(fail(failure), Verdict::Wait(_)));
+    }
+    assert_eq!(fail(Failure::Conversation), Verdict::Fresh);
+    assert!(matches!(fail(Failure::Conversation), Verdict::Wait(_)));
+}
