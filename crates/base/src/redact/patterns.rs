@@ -267,7 +267,7 @@ pub(super) static PATTERNS: [Pattern; 40] = [
         kind: "private key",
         command: "",
         mark: "PRIVATE KEY",
-        regex: r"-----BEGIN [^\n-]*PRIVATE KEY[^\n-]*-----[\s\\nr]*(?:(?:Version|Comment): [^\n]*\s+)*((?:[0-9A-Za-z\s+/=\\:,|>]|→|-[0-9A-Za-z\s+/=\\:,|>])+[0-9A-Za-mo-qs-z+/=:,|>])",
+        regex: r"-----BEGIN [^\n-]*PRIVATE KEY[^\n-]*-----[\s\\nr]*(?:(?:[0-9]+(?:→|\t))?(?:Version|Comment): [^\n\\]*[\s\\nr]+)*((?:[0-9A-Za-z\s+/=\\:,|>]|→|-[0-9A-Za-z\s+/=\\:,|>])+[0-9A-Za-mo-qs-z+/=:,|>])",
         is_secret: |value| value.len() > 16,
         example: "-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----",
         counter: "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END CERTIFICATE-----",

@@ -826,3 +826,33 @@ fn the_names_of_tests_that_have_passed_in_go_are_left_alone() {
     let masked = redact("USER: ada, PASS: Tr0ub4dor9").into_owned();
     assert!(!masked.contains("b4dor"), "{masked}");
 }
+
+#[test]
+fn a_private_key_of_pgp_is_masked_in_json_and_in_numbered_lines() {
+    let body = format!("{}{}", "lQOYBFQwErTy12Qw", "ErTy12QwErTy12");
+    let kind = concat!("PGP PRIVATE ", "KEY BLOCK");
+    let begin = format!("-----BEGIN {kind}-----");
+    let end = format!("-----END {kind}-----");
+    let lines = [
+        &*begin,
+        "Version: GnuPG v2.0.22 (GNU/Linux)",
+        "",
+        &*body,
+        "=AbC1",
+        &*end,
+    ];
+    let next = "the next line says that all went well";
+    let numbered = lines.iter().zip(1..);
+    let numbered: Vec<String> = numbered
+        .map(|(line, number)| format!("{number:6}→{line}"))
+        .collect();
+    for text in [
+        format!("{{\"key\":\"{}\"}}\n{next}\n", lines.join("\\n")),
+        format!("{{\"key\":\"{}\"}}\n{next}\n", lines.join("\\r\\n")),
+        format!("{}\n{next}\n", numbered.join("\n")),
+    ] {
+        let masked = redact(&text).into_owned();
+        assert!(!masked.contains(&body[8..]), "{masked}");
+        assert!(masked.contains(next), "{masked}");
+    }
+}
