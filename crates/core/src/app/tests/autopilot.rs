@@ -713,8 +713,8 @@ fn a_run_s_lines_are_remembered_and_its_wait_is_counted_down() {
     assert!(effects.contains(&second), "{effects:#?}");
 }
 
-#[test]
-fn background_work_is_waited_for_once_and_not_for_ever() {
+/// Returns a run, with its timers, that has waited for a server in vain and goes on beside it.
+fn waited_for_a_server() -> (Bench, Vec<(TimerId, Duration)>) {
     let mut bench = headless();
     let mut timers = Vec::new();
     let effects = bench.left(OLD, Some("the server runs"), in_background(&["server"]));
@@ -722,6 +722,12 @@ fn background_work_is_waited_for_once_and_not_for_ever() {
     let effects = bench.pass(Duration::from_secs(30 * 60 + 10), &mut timers);
     assert_eq!(pastes(&effects), [prompt::go_on()]);
     bench.prompted(OLD, &prompt::go_on());
+    (bench, timers)
+}
+
+#[test]
+fn background_work_is_waited_for_once_and_not_for_ever() {
+    let (mut bench, mut timers) = waited_for_a_server();
     let effects = bench.left(OLD, Some("it runs on"), in_background(&["server"]));
     keep_timers(bench.since_start, &effects, &mut timers);
     let effects = bench.pass(Duration::from_secs(10), &mut timers);
@@ -1004,13 +1010,7 @@ fn a_trim_of_a_run_that_no_one_watches_is_approved_once_it_is_known() {
 
 #[test]
 fn what_a_run_has_waited_for_long_enough_does_not_hold_up_its_reboot_again() {
-    let mut bench = headless();
-    let mut timers = Vec::new();
-    let effects = bench.left(OLD, Some("the server runs"), in_background(&["server"]));
-    keep_timers(bench.since_start, &effects, &mut timers);
-    let effects = bench.pass(Duration::from_secs(30 * 60 + 10), &mut timers);
-    assert_eq!(pastes(&effects), [prompt::go_on()]);
-    bench.prompted(OLD, &prompt::go_on());
+    let (mut bench, mut timers) = waited_for_a_server();
     bench.status_line(160_000, 1.0, None);
     let effects = bench.left(OLD, Some("it runs on"), in_background(&["server"]));
     keep_timers(bench.since_start, &effects, &mut timers);
