@@ -325,10 +325,12 @@ fn all_table(runs: &[(&RunHistory, HistoryReport)], zone: Zone) -> String {
     tables.join("\n")
 }
 
-/// Returns the cost of a run, where that is known.
+/// Returns the cost of a run with its summaries, where that is known.
 fn run_cost(report: &HistoryReport) -> Option<f64> {
-    let costs = report.iterations.iter().filter_map(|one| one.cost_usd);
-    costs.reduce(|sum, cost| sum + cost)
+    let summary = |one: &IterationReport| one.summary_made.as_ref()?.cost_usd;
+    let iterations = report.iterations.iter();
+    let costs = iterations.flat_map(|one| [one.cost_usd, summary(one)]);
+    costs.flatten().reduce(|sum, cost| sum + cost)
 }
 
 /// Returns the start of a task's first line, safe to show.

@@ -36,7 +36,8 @@ impl Cost {
 
     fn add(&mut self, iteration: &Iteration) {
         self.iterations += 1;
-        self.usd += iteration.cost_usd.unwrap_or(0.0);
+        let costs = [iteration.cost_usd, iteration.summary_cost()];
+        self.usd += costs.into_iter().flatten().sum::<f64>();
         self.at_least |= matches!(iteration.end_reason, None | Some(EndReason::Crash));
     }
 
@@ -235,5 +236,22 @@ mod tests {
         assert!(text.contains("at least $1.50"), "{text}");
         assert!(text.contains(AT_LEAST), "{text}");
         assert_eq!(as_json(&runs, &[])["at_least"], true);
+    }
+
+    #[test]
+    fn the_summaries_are_in_what_a_run_has_cost() {
+        use pitstop_handoff::summary::{SummaryMade, SummarySource};
+        let at = Utc.with_ymd_and_hms(2026, 11, 20, 23, 30, 0).unwrap();
+        let mut summed = run(at, &[1.5]);
+        summed.iterations[0].summary_made = Some(SummaryMade {
+            source: SummarySource::Model,
+            cost_usd: Some(0.25),
+            duration_ms: None,
+            reason: None,
+        });
+        let json = as_json(&[summed], &[]);
+        assert_eq!(json["cost_usd"], 1.75);
+        assert_eq!(json["days"][0]["cost_usd"], 1.75);
+        assert_eq!(json["runs"][0]["cost_usd"], 1.75);
     }
 }

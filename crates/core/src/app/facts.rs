@@ -507,11 +507,8 @@ pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
 /// Returns what the run has spent so far: iterations, cost and time.
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
-    let cost = |one: &Iteration| {
-        // The summary is asked for in a process of its own, whose cost is in no session's.
-        let summary = one.summary_made.as_ref().and_then(|made| made.cost_usd);
-        cost_of(one, model).unwrap_or(0.0) + summary.unwrap_or(0.0)
-    };
+    let cost =
+        |one: &Iteration| cost_of(one, model).unwrap_or(0.0) + one.summary_cost().unwrap_or(0.0);
     let run = model.autopilot.as_ref();
     Spent {
         iterations: iterations.len() as u64,

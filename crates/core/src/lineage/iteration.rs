@@ -156,6 +156,11 @@ pub struct Iteration {
 }
 
 impl Iteration {
+    /// Returns the cost of its summary, which a process of its own is asked for: it is in no session's.
+    pub fn summary_cost(&self) -> Option<f64> {
+        self.summary_made.as_ref()?.cost_usd
+    }
+
     /// Reports whether it is still open.
     pub const fn is_open(&self) -> bool {
         self.ended_at.is_none()
