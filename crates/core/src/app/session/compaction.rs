@@ -74,23 +74,23 @@ impl Session {
 
 /// Returns the reason that the client may not do what it has announced; `None` if it may.
 pub fn refusal(model: &Model, event: &AgentEvent) -> Option<&'static str> {
-    let AgentEvent::Compacting {
-        session,
-        automatic,
-        ordered,
-    } = event
-    else {
-        return None;
+    let (automatic, ordered, is_ours) = match *event {
+        AgentEvent::Compacting {
+            automatic, ordered, ..
+        } => (automatic, ordered, true),
+        // The trigger that we have lowered is a subagent's too; else its compactions are its own.
+        AgentEvent::SubagentCompacts { .. } => (true, false, false),
+        _ => return None,
     };
-    if *session != model.session.id || model.outside.quitting().is_some() {
+    if event.session() != Some(model.session.id) || model.outside.quitting().is_some() {
         return None;
     }
     // Our mod answers what we have ordered, and no hook is called for it: where one is, the client would summarize.
-    let passed_over = *ordered || (*automatic && on_the_fly::awaited(model).is_some());
+    let passed_over = ordered || (automatic && on_the_fly::awaited(model).is_some());
     if passed_over {
         return Some(PASSED_OVER);
     }
-    (*automatic && model.config.guard.replace_compaction).then_some(REFUSAL)
+    (is_ours && automatic && model.config.guard.replace_compaction).then_some(REFUSAL)
 }
 
 /// Saves everything when the client is about to compact, or, where that is held back, has a reboot take its place.

@@ -382,3 +382,19 @@ fn what_the_client_still_shows_of_a_lowered_trigger_behind_its_turn_is_not_its_l
 fn in_place_refusal(bench: &Bench) -> String {
     crate::app::facts::replace_refusal(&bench.model).unwrap_or_default()
 }
+
+#[test]
+fn a_subagent_is_not_compacted_by_the_trigger_that_is_lowered_for_the_session() {
+    let mut bench = Bench::at_work(RebootMode::Auto);
+    let event = AgentEvent::SubagentCompacts {
+        session: session(OLD),
+    };
+    assert_eq!(compaction::refusal(&bench.model, &event), None);
+    let id = bench.fills().expect("the order");
+    bench.answered(id, Outcome::Lowered);
+    assert!(compaction::refusal(&bench.model, &event).is_some());
+    // What the configuration holds back is the session's own compaction.
+    let mut free = Bench::at_work(RebootMode::Auto);
+    free.model.config.guard.replace_compaction = true;
+    assert_eq!(compaction::refusal(&free.model, &event), None);
+}
