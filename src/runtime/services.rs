@@ -361,9 +361,11 @@ impl Shell {
         }
     }
 
-    /// Watches the files of the configuration, and for a directory of them that is not there yet the nearest one above it.
+    /// Watches the files of the configuration, and for a directory of them that is not there yet the nearest one above it. The
+    /// directory may be another one than before, of which the system gives no notices yet.
     fn watch_config(&mut self) {
         for file in &self.config_files {
+            self.services.watcher.forget_beside(file);
             let absent = file.ancestors().skip(1).take_while(|above| !above.is_dir());
             for path in iter::once(file.as_path()).chain(absent) {
                 self.services.watcher.watch_beside(path);

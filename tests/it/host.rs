@@ -819,6 +819,14 @@ fn a_good_edit_of_the_config_takes_effect_and_a_bad_one_does_not() {
     supervisor.wait_for_text("the configuration is not taken", SOON);
     assert_eq!(supervisor.status()["mode"], "manual");
     supervisor.wait_for_text("warn 108k", SOON);
+    // A directory that is made again, as a checkout of dotfiles does, is watched like the first one.
+    fs::remove_dir_all(file.parent().expect("a directory")).expect("removed");
+    supervisor.wait_for_status(|status| status["mode"] == "ask");
+    fs::create_dir_all(file.parent().expect("a directory")).expect("made");
+    for mode in ["manual", "ask", "manual"] {
+        fs::write(&file, format!("[reboot]\nmode = \"{mode}\"\n")).expect("written");
+        supervisor.wait_for_status(|status| status["mode"] == mode);
+    }
 }
 
 /// All files and directories below a directory.
