@@ -56,8 +56,11 @@ pub fn quote_lines(text: &str) -> String {
 /// section has it. The files that were changed are marked by what git says of them now.
 pub(super) fn file_lines(work: &WorkAtHand, git_is_shown: bool, state: &PreservedState) -> String {
     let mut out = String::new();
-    // A line of its own would only repeat the step that has read the file.
-    let is_bare = |file: &&FileAtHand| !file.changed && file_text(file) == one_line(&file.path);
+    // A line of its own would only repeat the step that has read the file. A path with the separator in it would be read as two.
+    let is_bare = |file: &&FileAtHand| {
+        let path = one_line(&file.path);
+        !file.changed && !path.contains(", ") && file_text(file) == path
+    };
     let (bare, known): (Vec<_>, Vec<_>) = work.files.iter().partition(is_bare);
     for file in known {
         let line = line_by_git(file, state).unwrap_or_else(|| file_line(file));
@@ -699,5 +702,23 @@ mod tests {
         let mut next = Work::default();
         next.take_record(&json!({ "type": "user", "message": { "content": text } }));
         assert_eq!(next.report().files, work.files);
+    }
+
+    #[test]
+    fn a_path_with_the_separator_in_it_has_a_line_of_its_own() {
+        for path in ["notes, old.md", "a, b/c.rs", "報告, 草案.md"] {
+            let file = |path: &str| FileAtHand {
+                path: path.to_owned(),
+                ..FileAtHand::default()
+            };
+            let work = WorkAtHand {
+                files: vec![file(path), file("docs/c.md"), file("src/d.rs")],
+                ..WorkAtHand::default()
+            };
+            let text = handoff(&PreservedState::default(), &work, "Go on");
+            let mut next = Work::default();
+            next.take_record(&json!({ "type": "user", "message": { "content": text } }));
+            assert_eq!(next.report().files, work.files, "{text}");
+        }
     }
 }
