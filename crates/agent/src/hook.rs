@@ -120,6 +120,8 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Result<AgentEvent, HookError> {
             background: read_background(at),
             transcript_path: at.transcript_path(),
         },
+        // The session's own turn goes on.
+        "StopFailure" if is_of_subagent(at) => AgentEvent::SubagentStopped { session },
         "StopFailure" => turn_failed(session, at),
         "Notification" => read_notification(session, at),
         "PermissionRequest" => AgentEvent::DialogOpened {

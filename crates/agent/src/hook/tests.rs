@@ -529,3 +529,18 @@ fn a_compaction_of_a_subagent_is_none_of_the_session_s() {
         assert_ne!(parse(event, fields), expected, "{event}");
     }
 }
+
+#[test]
+fn a_subagent_that_fails_is_no_failure_of_the_session_s_turn() {
+    for failure in [
+        r#""error":"rate_limit""#,
+        r#""error":"server_error","last_assistant_message":"API Error: 529""#,
+        r#""error":"invalid_request","error_details":"prompt is too long: 2""#,
+    ] {
+        let by_subagent = format!(r#"{failure},"agent_id":"a1""#);
+        let expected = AgentEvent::SubagentStopped { session: id() };
+        assert_eq!(parse("StopFailure", &by_subagent), expected, "{failure}");
+        let own = parse("StopFailure", failure);
+        assert!(matches!(own, AgentEvent::TurnFailed { .. }), "{failure}");
+    }
+}
