@@ -28,6 +28,11 @@ fi
 # The hook that was here before: its exit code is this one's.
 earlier="${0%/*}/@EARLIER@"
 if [ -f "$earlier" ] && [ -x "$earlier" ]; then
+	# husky (its directory has a file `h`) finds what to run by the name of the hook.
+	if [ -f "${0%/*}/h" ]; then
+		. "$earlier"
+		exit
+	fi
 	exec "$earlier" "$@"
 fi
 exit 0

@@ -175,6 +175,12 @@ fn is_ours(path: &Path) -> Result<bool, Failure> {
         .any(|line| line.starts_with(MARK.as_bytes())))
 }
 
+/// Reports whether two hooks are the same: the tool that an earlier hook belongs to has written it again over pitstop's.
+fn has_same_text(one: &Path, other: &Path) -> bool {
+    let text = |path| read_at_most(HOOK_LIMIT, fs::File::open(path)?);
+    matches!((text(one), text(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 fn install_hook(dir: &Path) -> Result<Done, Failure> {
     fs::create_dir_all(dir).map_err(out::cannot("make", dir))?;
     let (path, earlier) = (dir.join(NAME), dir.join(EARLIER));
@@ -183,7 +189,7 @@ fn install_hook(dir: &Path) -> Result<Done, Failure> {
     if is_there(&path) {
         if is_ours(&path)? {
             done = Done::Updated;
-        } else if is_there(&earlier) {
+        } else if is_there(&earlier) && !has_same_text(&path, &earlier) {
             let dir = dir.display();
             return Err(out::failed(
                 format!("{dir} has both {NAME} and {EARLIER}, and neither is pitstop's"),

@@ -353,6 +353,34 @@ fn the_hook_that_was_there_runs_too_and_its_exit_code_counts() {
 }
 
 #[test]
+fn a_hook_of_husky_s_runs_under_its_name_and_may_write_itself_again() {
+    let repo = Repo::new();
+    let husky = repo.path().join(".husky/_");
+    // As husky 9.1.7 writes them.
+    let finds = "s=$(dirname \"$(dirname \"$0\")\")/$(basename \"$0\")\n[ ! -f \"$s\" ] && exit 0\nsh -e \"$s\" \"$@\"\nexit $?";
+    script(&husky.join("h"), finds);
+    let calls = ". \"$(dirname \"$0\")/h\"";
+    script(&husky.join("post-commit"), calls);
+    let mark = repo.home().path("mark");
+    let people_s = format!("echo ran >> '{}'; exit 7", mark.display());
+    script(&repo.path().join(".husky/post-commit"), &people_s);
+    repo.git(&["config", "core.hooksPath", ".husky/_"]);
+    assert!(repo.install().starts_with("installed: "));
+    repo.commit("with both");
+    assert_eq!(fs::read_to_string(&mark).unwrap(), "ran\n");
+    let hook = husky.join("post-commit");
+    let ran = repo.command(hook.to_str().unwrap(), repo.path()).output();
+    assert_eq!(ran.unwrap().status.code(), Some(7));
+    // `npm install` has husky write its hooks again.
+    script(&hook, calls);
+    assert!(repo.install().starts_with("installed: "));
+    repo.commit("with both again");
+    assert_eq!(fs::read_to_string(&mark).unwrap(), "ran\nran\nran\n");
+    let earlier = husky.join("post-commit.before-pitstop");
+    assert!(fs::read_to_string(earlier).unwrap().contains(calls));
+}
+
+#[test]
 fn without_a_supervisor_a_commit_starts_nothing_and_is_what_it_would_be() {
     let repo = Repo::new();
     // A git that marks each of its runs, for the hook alone.
