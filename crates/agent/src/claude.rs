@@ -171,11 +171,13 @@ const SUBCOMMANDS: [&str; 17] = [
 ];
 
 /// The options that take every following word up to the next dash.
-const VARIADIC: [&str; 9] = [
+const VARIADIC: [&str; 11] = [
     "--add-dir",
     "--allowed-tools",
     "--allowedTools",
     "--betas",
+    "--channels",
+    "--dangerously-load-development-channels",
     "--disallowed-tools",
     "--disallowedTools",
     "--file",
@@ -214,8 +216,9 @@ const WITH_VALUE: [&str; 25] = [
 
 /// The options that never take a word. The word after an option that we do not know is taken for its value:
 /// it is better to keep a prompt of the user once too often than half an option.
-const FLAGS: [&str; 24] = [
+const FLAGS: [&str; 31] = [
     "--allow-dangerously-skip-permissions",
+    "--allow-other-models",
     "--ax-screen-reader",
     "--background",
     "--bare",
@@ -225,12 +228,18 @@ const FLAGS: [&str; 24] = [
     "--continue",
     "--dangerously-skip-permissions",
     "--disable-slash-commands",
+    "--enable-auto-mode",
+    "--exclude-dynamic-system-prompt-sections",
     "--fork-session",
     "--help",
     "--ide",
+    "--include-unsupported-models",
+    "--init",
+    "--maintenance",
     "--no-chrome",
     "--no-session-persistence",
     "--print",
+    "--restricted",
     "--safe-mode",
     "--strict-mcp-config",
     "--tmux",

@@ -336,3 +336,30 @@ fn the_prompt_among_the_arguments_is_known() {
     assert_eq!(known(&["--model", "opus"]), None);
     assert_eq!(known(&["--allowedTools", "Read", "Bash"]), None);
 }
+
+#[test]
+fn a_flag_that_takes_no_value_takes_no_prompt() {
+    for flag in [
+        "--restricted",
+        "--init",
+        "--maintenance",
+        "--enable-auto-mode",
+        "--include-unsupported-models",
+    ] {
+        let mut launch = launch(&[flag, "fix it"]);
+        assert_eq!(user_prompt(&launch.user_args), Some("fix it"), "{flag}");
+        launch.first = false;
+        let args = args(&launch);
+        assert_eq!(args[..2], [flag, "--session-id"], "{flag}");
+    }
+}
+
+#[test]
+fn an_option_with_several_values_keeps_them_all_in_a_later_session() {
+    for option in ["--channels", "--dangerously-load-development-channels"] {
+        let mut launch = launch(&[option, "server:one", "server:two"]);
+        launch.first = false;
+        let args = args(&launch);
+        assert_eq!(args[..3], [option, "server:one", "server:two"]);
+    }
+}
