@@ -14,7 +14,10 @@ use super::{
 };
 use pitstop_base::clean;
 use pitstop_core::{
-    config::load::paths::Paths,
+    config::{
+        Config,
+        load::{Flags, load, paths::Paths},
+    },
     lineage::{IterationId, Meta},
 };
 use pitstop_handoff::strategy::{self, MAX_COMMANDS};
@@ -66,7 +69,12 @@ struct Session {
 /// Returns the present session, or all of them, oldest first.
 fn read_sessions(all: bool) -> Result<Vec<Session>, Failure> {
     let project = out::project()?;
-    let places = sessions::places(Paths::of_process(&project).ok().as_ref());
+    let paths = Paths::of_process(&project).ok();
+    let loaded = paths
+        .as_ref()
+        .and_then(|paths| load(paths, &Flags::default()).ok());
+    let config = loaded.map_or_else(Config::default, |loaded| loaded.config);
+    let places = sessions::places(paths.as_ref(), &config);
     let mut found = Vec::new();
     if let Some(private) = PrivateDir::find_project(&project)? {
         let mut runs = list_runs(&private)?;

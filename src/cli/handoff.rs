@@ -106,7 +106,7 @@ fn run_check(args: &HandoffArgs, flags: &Flags) -> Outcome {
 }
 
 fn transcript_of(here: &Here, session: SessionId) -> Option<PathBuf> {
-    let places = sessions::places(Some(&here.paths));
+    let places = sessions::places(Some(&here.paths), &here.config);
     sessions::transcript_of(&places, session)
 }
 

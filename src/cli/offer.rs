@@ -98,7 +98,7 @@ pub(super) fn rows(here: &Here, now: DateTime<Utc>) -> Vec<(PickerRow, Choice)> 
     if !here.has_store() {
         return Vec::new();
     }
-    let places = sessions::places(Some(&here.paths));
+    let places = sessions::places(Some(&here.paths), &here.config);
     let read = here.read_store(async |store| look(store, here, &places).await);
     // The supervisor can do without the store.
     let read = read.inspect_err(|failure| _ = failure.show());

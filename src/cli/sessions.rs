@@ -14,13 +14,16 @@ use pitstop_agent::claude::{
     project_slug,
     projects::{directory_of, with_work_trees},
 };
-use pitstop_core::{config::load::paths::Paths, lineage::checkpoint::Checkpoint};
+use pitstop_core::{
+    config::{Config, load::paths::Paths},
+    lineage::checkpoint::Checkpoint,
+};
 use pitstop_store::{HistoryOf, Store, StoreError};
 use pitstop_transcript::SessionId;
 
 /// Returns the directories where agents keep transcripts, each in its `projects`: Claude Code first, then the demo.
-pub(super) fn places(paths: Option<&Paths>) -> Vec<PathBuf> {
-    claude_config_dir()
+pub(super) fn places(paths: Option<&Paths>, config: &Config) -> Vec<PathBuf> {
+    claude_config_dir(config)
         .into_iter()
         .chain(paths.map(demo_dir))
         .collect()

@@ -123,7 +123,7 @@ pub fn run(args: &TrimArgs, flags: &Flags) -> Outcome {
 
 /// Finds the transcript of a session of this directory by its id, or of the newest one; any other argument is a path.
 fn find(session: Option<&str>, here: &Here) -> Result<(PathBuf, Option<Kept>), Failure> {
-    let places = sessions::places(Some(&here.paths));
+    let places = sessions::places(Some(&here.paths), &here.config);
     let mut known = sessions::of_project(&places, &here.directory);
     let here = here.directory.display();
     let unknown = |error: &str| {

@@ -47,14 +47,15 @@ impl ClientSettings {
             .iter()
             .map(|(name, text)| SettingsFile { name, text })
             .collect();
-        let own = self.config_dir.as_deref();
-        let state = own.and_then(|dir| text_of(&state_file(dir)));
         let variables = agent::child_env(env::vars_os(), &self.env);
         let variable = |name: &str| {
             let mut set = variables.iter().rev();
             let (_, value) = set.find(|(known, _)| known == name)?;
             Some(value.to_string_lossy().into_owned())
         };
+        let is_named = variable(claude::CONFIG_DIR).is_some_and(|dir| !dir.is_empty());
+        let own = self.config_dir.as_deref();
+        let state = own.and_then(|dir| text_of(&state_file(dir, is_named)));
         let mut read = CompactionSettings::read(&self.args, &variable, &files, state.as_deref());
         read.managed = managed().is_some_and(|text| !matches!(text.trim(), "" | "{}"));
         read
@@ -110,10 +111,9 @@ fn managed() -> Option<String> {
     MANAGED.iter().find_map(|file| text_of(Path::new(file)))
 }
 
-/// Returns the path of the client's state file: in its configuration directory if that was named, and beside it otherwise.
-fn state_file(config_dir: &Path) -> PathBuf {
-    let named = env::var_os("CLAUDE_CONFIG_DIR").is_some_and(|dir| !dir.is_empty());
-    let place = if named {
+/// Returns the path of the client's state file: in its configuration directory if a variable names that, and beside it otherwise.
+fn state_file(config_dir: &Path, is_named: bool) -> PathBuf {
+    let place = if is_named {
         Some(config_dir)
     } else {
         config_dir.parent()

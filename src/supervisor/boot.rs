@@ -264,7 +264,7 @@ fn agent_plan(start: &Start, files: &PrivateDir) -> AgentPlan {
         files: None,
         spare_dir: start.paths.spare_dir().to_owned(),
         state_dir: start.paths.state_dir().to_owned(),
-        config_dir: agent_config_dir(agent.kind, &start.paths),
+        config_dir: agent_config_dir(agent.kind, &start.config, &start.paths),
     }
 }
 

@@ -181,17 +181,18 @@ pub fn demo_dir(paths: &Paths) -> PathBuf {
 }
 
 /// Returns the agent's own configuration directory.
-pub fn agent_config_dir(kind: AgentKind, paths: &Paths) -> Option<PathBuf> {
+pub fn agent_config_dir(kind: AgentKind, config: &Config, paths: &Paths) -> Option<PathBuf> {
     match kind {
         AgentKind::Generic => None,
         AgentKind::Demo => Some(demo_dir(paths)),
-        AgentKind::Claude => claude_config_dir(),
+        AgentKind::Claude => claude_config_dir(config),
     }
 }
 
-/// Returns the directory in which Claude Code keeps its settings and transcripts.
-pub fn claude_config_dir() -> Option<PathBuf> {
-    env::var_os("CLAUDE_CONFIG_DIR")
+/// Returns the directory in which Claude Code keeps its settings and transcripts, by the variables that it is given.
+pub fn claude_config_dir(config: &Config) -> Option<PathBuf> {
+    let set = config.agent.env.get(claude::CONFIG_DIR).map(OsString::from);
+    set.or_else(|| env::var_os(claude::CONFIG_DIR))
         .filter(|dir| !dir.is_empty())
         .map(PathBuf::from)
         .or_else(|| Some(env::home_dir()?.join(".claude")))
@@ -240,5 +241,23 @@ mod tests {
         assert!(sh.is_absolute(), "{}", sh.display());
         // The tests run in the directory of the crate.
         assert_eq!(find_program(OsStr::new("./Cargo.toml")), None);
+    }
+
+    #[test]
+    fn the_client_s_files_are_where_its_own_variables_put_them() {
+        let mut config = Config::default();
+        let usual = claude_config_dir(&config);
+        let variable = claude::CONFIG_DIR.to_owned();
+        config
+            .agent
+            .env
+            .insert(variable.clone(), "/home/u/.claude-work".to_owned());
+        let there = Some(PathBuf::from("/home/u/.claude-work"));
+        assert_eq!(claude_config_dir(&config), there);
+        assert_ne!(usual, there);
+        // The client takes an empty one for none.
+        config.agent.env.insert(variable, String::new());
+        let home = env::home_dir().map(|home| home.join(".claude"));
+        assert_eq!(claude_config_dir(&config), home);
     }
 }

@@ -33,6 +33,9 @@ pub use settings::{
     SettingsError, SettingsValues, mcp_config, setting, settings, user_status_line,
 };
 
+/// The variable that names the client's configuration directory.
+pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+
 /// The variable that switches the client's auto-compaction off for one process; `/compact` goes on working (measured with 2.1.197).
 pub const NO_AUTO_COMPACTION: (&str, &str) = ("DISABLE_AUTO_COMPACT", "1");
 

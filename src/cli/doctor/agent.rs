@@ -121,7 +121,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
     let place = if is_demo {
         Some(demo_dir(&here.paths))
     } else {
-        claude_config_dir()
+        claude_config_dir(&here.config)
     };
     let short: String = session.chars().take(8).collect();
     match place.and_then(|place| transcript_in(&place, &session)) {
@@ -132,8 +132,8 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
 }
 
 /// Checks whether hooks arrive, or finds what prevents them.
-pub(super) fn hooks(report: Option<&StatusReport>) -> Finding {
-    let off = claude_config_dir()
+pub(super) fn hooks(here: &Here, report: Option<&StatusReport>) -> Finding {
+    let off = claude_config_dir(&here.config)
         .map(|place| place.join("settings.json"))
         .filter(|file| switches_hooks_off(file));
     match (report, off) {
@@ -272,7 +272,7 @@ pub(super) fn client_limit(here: &Here, report: Option<&StatusReport>) -> Findin
     let files = ClientSettings {
         args: config.agent.args.clone(),
         env: agent_env(kind, config, &here.paths),
-        config_dir: agent_config_dir(kind, &here.paths),
+        config_dir: agent_config_dir(kind, config, &here.paths),
         project: here.directory.clone(),
     };
     let mut env = files.env.clone();

@@ -12,6 +12,7 @@ use crate::{
     supervisor::program::claude_config_dir,
 };
 use pitstop_agent::bridge::{PLUGIN, place_of};
+use pitstop_core::config::Config;
 use pitstop_store::PrivateDir;
 
 /// The directory of the handoffs, in that of the plugin.
@@ -148,7 +149,8 @@ fn command(directory: &Path) -> String {
 
 /// Reports whether each session of the user's looks for plugins in the directory above.
 fn is_skill(directory: &Path) -> bool {
-    claude_config_dir().is_some_and(|own| directory.parent() == Some(&own.join("skills")))
+    claude_config_dir(&Config::default())
+        .is_some_and(|own| directory.parent() == Some(&own.join("skills")))
 }
 
 fn described(directory: &Path) -> String {
