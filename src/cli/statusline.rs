@@ -23,8 +23,9 @@ use pitstop_core::app::report::line_of;
 use pitstop_core::guard::{GuardSettings, assess, reading::WindowEvidence};
 use pitstop_server::client::{ApiClient, OBSERVE_VARIABLE};
 
-/// The time that the user's own command may take; the agent redraws its line some moments later anyway.
-const OWN_LIMIT: Duration = Duration::from_secs(2);
+/// The time that the user's own command may take. The agent ends it earlier, with all that it has started, when its next line is due
+/// (read in 2.1.332).
+const OWN_LIMIT: Duration = Duration::from_secs(10);
 
 /// The most bytes of the user's command's output that are passed on: some coloured lines.
 const OWN_OUTPUT_LIMIT: u64 = 64 * 1024;
@@ -62,7 +63,7 @@ fn line(args: &[OsString]) -> Option<Vec<u8>> {
     // The figures must not wait for the user's command, nor the command for the supervisor.
     thread::scope(|scope| {
         scope.spawn(|| ours(&client, &body, deadline));
-        users(&own, &body)
+        users(&own, &body, OWN_LIMIT)
     })
 }
 
@@ -103,7 +104,7 @@ fn of_figures(body: &[u8]) -> Option<String> {
 }
 
 /// Runs the user's own command and returns its output unchanged, because it is theirs.
-fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
+fn users(command: &OsStr, input: &[u8], limit: Duration) -> Option<Vec<u8>> {
     let mut child = Command::new("sh")
         .arg("-c")
         .arg(command)
@@ -120,7 +121,7 @@ fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
     let input = input.to_vec();
     // This thread is not waited for: it may hang on a pipe that a stray grandchild holds open.
     thread::spawn(move || stdin.write_all(&input));
-    let output = printed_until_exit(&mut child, stdout);
+    let output = printed_until_exit(&mut child, stdout, limit);
     if output.is_none() {
         end(&mut child);
     }
@@ -130,8 +131,8 @@ fn users(command: &OsStr, input: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the output of a command up to its exit; nothing if it takes too long. The pipe's end is not waited for: a process
 /// that the command has left behind may hold it open for hours.
-fn printed_until_exit(child: &mut Child, stdout: ChildStdout) -> Option<Vec<u8>> {
-    let deadline = Instant::now() + OWN_LIMIT;
+fn printed_until_exit(child: &mut Child, stdout: ChildStdout, limit: Duration) -> Option<Vec<u8>> {
+    let deadline = Instant::now() + limit;
     let flags = fcntl_getfl(&stdout).ok()?;
     fcntl_setfl(&stdout, flags | OFlags::NONBLOCK).ok()?;
     let mut stdout = stdout.take(OWN_OUTPUT_LIMIT);
@@ -161,8 +162,12 @@ fn end(child: &mut Child) {
 mod tests {
     use super::*;
 
+    /// The time that a command has in these tests.
+    const LIMIT: Duration = Duration::from_secs(2);
+
     fn output(command: &str, input: &[u8]) -> Option<String> {
-        users(OsStr::new(command), input).map(|bytes| String::from_utf8(bytes).unwrap())
+        let bytes = users(OsStr::new(command), input, LIMIT);
+        bytes.map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
     #[test]
@@ -197,7 +202,7 @@ mod tests {
                 Some("shown\n"),
                 "{command}"
             );
-            assert!(began.elapsed() < OWN_LIMIT / 2, "{command}");
+            assert!(began.elapsed() < LIMIT / 2, "{command}");
             let group = std::fs::read_to_string(&note).unwrap();
             let group = Pid::from_raw(group.trim().parse().unwrap()).unwrap();
             kill_process_group(group, Signal::KILL).ok();
@@ -211,7 +216,7 @@ mod tests {
         let began = Instant::now();
         let command = format!("sleep 600 & echo $! > {}; echo early; wait", note.display());
         assert_eq!(output(&command, b""), None);
-        assert!(began.elapsed() < OWN_LIMIT + Duration::from_secs(1));
+        assert!(began.elapsed() < LIMIT + Duration::from_secs(1));
         let pid: i32 = std::fs::read_to_string(note)
             .unwrap()
             .trim()
@@ -240,5 +245,11 @@ mod tests {
         for nothing in [body("null").as_str(), "{", ""] {
             assert_eq!(of_figures(nothing.as_bytes()), None);
         }
+    }
+
+    #[test]
+    fn a_slow_command_of_the_user_s_has_its_time() {
+        let slow = users(OsStr::new("sleep 2.2; echo mine"), b"", OWN_LIMIT);
+        assert_eq!(slow.as_deref(), Some(&b"mine\n"[..]));
     }
 }
