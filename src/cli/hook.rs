@@ -19,13 +19,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use serde::de::IgnoredAny;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use pitstop_agent::claude::PERMISSION_SECONDS;
 use pitstop_core::api::wire::{self, HookVerdict, PermissionAnswer, PermissionVerdict};
 use pitstop_core::config::load::paths::secrets_file_here;
 use pitstop_server::client::{self, ApiClient};
-use pitstop_transcript::denial::REFUSED_ELSEWHERE;
+use pitstop_transcript::{denial::REFUSED_ELSEWHERE, record::mend_json};
 
 /// The time that the whole command may take.
 pub(super) const BUDGET: Duration = Duration::from_millis(300);
@@ -48,6 +48,13 @@ const LATE_INPUT_TIME: Duration = Duration::from_secs(2);
 /// The most bytes of standard input that are passed on: as many as the server takes.
 const INPUT_LIMIT: usize = 1024 * 1024;
 
+/// The most bytes of standard input that are kept until then: the result of a tool may hold a picture.
+const READ_LIMIT: usize = 32 * 1024 * 1024;
+
+/// The length to which the texts of a payload are cut that is larger than is passed on, in bytes. The supervisor keeps less of any of
+/// them, and so knows that it has not the whole.
+const TEXT_LIMIT: usize = 128 * 1024;
+
 /// Runs the command with the arguments after `hook`; the exit code is always 0.
 pub fn run(args: &[OsString]) -> i32 {
     run_quietly(|| post_event(args, Instant::now()));
@@ -64,7 +71,7 @@ pub(super) fn run_quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
 fn post_event(args: &[OsString], began: Instant) -> Option<()> {
     // The input is read to its end even if it is not wanted: a caller that cannot finish writing would
     // show the user a broken pipe.
-    let body = read_input(std::io::stdin(), began, LATE_INPUT_TIME);
+    let body = fitted(read_input(std::io::stdin(), began, LATE_INPUT_TIME));
     let late = began.elapsed().saturating_sub(INPUT_TIME);
     let (event, observe) = parse(args);
     let event = event?;
@@ -155,6 +162,32 @@ pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
         .or_else(|| secrets_file_here("observe").ok())
 }
 
+/// Returns a payload that is larger than is passed on with its longest texts cut; where that is not enough, or it is no JSON, its
+/// beginning.
+fn fitted(mut body: Vec<u8>) -> Vec<u8> {
+    if body.len() <= INPUT_LIMIT {
+        return body;
+    }
+    if let Ok(mut payload) = serde_json::from_str(&mend_json(&body)) {
+        cut_texts(&mut payload);
+        let cut = payload.to_string();
+        if cut.len() <= INPUT_LIMIT {
+            return cut.into_bytes();
+        }
+    }
+    body.truncate(INPUT_LIMIT);
+    body
+}
+
+fn cut_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => text.truncate(text.floor_char_boundary(TEXT_LIMIT)),
+        Value::Array(list) => list.iter_mut().for_each(cut_texts),
+        Value::Object(fields) => fields.values_mut().for_each(cut_texts),
+        _ => {}
+    }
+}
+
 /// Reads the input up to the limits of time and size: `INPUT_TIME`, or `most` where there is no whole payload by then. Bytes beyond
 /// the size limit are read and dropped.
 pub(super) fn read_input(stdin: impl AsFd, began: Instant, most: Duration) -> Vec<u8> {
@@ -182,7 +215,7 @@ pub(super) fn read_input(stdin: impl AsFd, began: Instant, most: Duration) -> Ve
         match rustix::io::read(&stdin, &mut chunk) {
             Ok(0) => return bytes,
             Ok(count) => {
-                let room = INPUT_LIMIT - bytes.len();
+                let room = READ_LIMIT - bytes.len();
                 bytes.extend_from_slice(&chunk[..count.min(room)]);
                 if last > began + INPUT_TIME && is_whole(&bytes) {
                     return bytes;
@@ -257,6 +290,31 @@ mod tests {
             (r"{}", false),
         ] {
             assert_eq!(is_of_subagent(body.as_bytes()), is_one, "{body}");
+        }
+    }
+
+    #[test]
+    fn of_a_payload_that_is_too_large_the_longest_texts_are_cut_and_no_field_is_lost() {
+        for result in [
+            json!({"file": {"base64": "A".repeat(3 << 20)}}),
+            json!([{"type": "image", "source": {"data": "B".repeat(2 << 20)}}]),
+            json!("ü".repeat(1 << 20)),
+        ] {
+            let payload = json!({"tool_use_id": "t1", "tool_response": result, "z": 1});
+            let cut = fitted(payload.to_string().into_bytes());
+            assert!(cut.len() <= INPUT_LIMIT);
+            let cut: Value = serde_json::from_slice(&cut).unwrap();
+            assert_eq!((&cut["tool_use_id"], &cut["z"]), (&json!("t1"), &json!(1)));
+        }
+        let small = b"{ \"a\": 1 }".to_vec();
+        assert_eq!(fitted(small.clone()), small);
+        for hopeless in [
+            vec![b'a'; 2 * INPUT_LIMIT],
+            json!(vec!["x".repeat(TEXT_LIMIT); 20])
+                .to_string()
+                .into_bytes(),
+        ] {
+            assert_eq!(fitted(hopeless.clone()), hopeless[..INPUT_LIMIT]);
         }
     }
 }
