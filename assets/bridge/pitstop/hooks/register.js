@@ -3,8 +3,8 @@
 // What it may do: read the version and how many prompts the conversation has, and what `figures.js`, `orders.js`, `prompts.js`,
 // `socket.js`, `tools.js` and `trigger.js` beside it name. It changes no other event on its way, writes no file and starts no process.
 //
-// No handler waits for the socket: what is reported goes through a queue of its own, and when no pitstop answers it is
-// dropped. The protocol is described in `crates/agent/src/bridge/`.
+// No handler waits for the socket: reports go through a queue, and are dropped when no pitstop answers. The protocol is described
+// in `crates/agent/src/bridge/`.
 
 import { readFigures } from "./figures.js";
 import { carryOut, conversation } from "./orders.js";
@@ -15,14 +15,14 @@ import { restore } from "./trigger.js";
 
 const PROTOCOL = 1;
 
-// Texts are cut here before they are sent, in UTF-16 units: of a prompt its beginning is enough to know it again.
+// Texts are cut here before they are sent, in UTF-16 units: a prompt is known by its beginning.
 const PROMPT_LIMIT = 4096;
 const DRAFT_LIMIT = 65536;
 
 // How many facts may wait for the first answer.
 const QUEUE_LIMIT = 100;
 
-// The pause before the socket is tried again, in milliseconds: each try in vain doubles it.
+// The pause before the next try, in milliseconds: each try in vain doubles it.
 const RETRY = 1000;
 const RETRY_LIMIT = 8000;
 
@@ -41,7 +41,7 @@ const flush = async ($) => {
     try {
       await post($, "fact", typeof fact === "function" ? await fact() : fact);
     } catch {
-      // A fact that cannot be sent is worth nothing later.
+      // It is worth nothing later.
     }
   }
   sending = false;
@@ -110,6 +110,8 @@ export const register = (on) => {
     return next(e);
   });
   on("classic.SessionStart", async ($, e, next) => {
+    // A subagent's own.
+    if (e.agent_id) return next(e);
     if (e.source === "compact") conversation.calls = 0;
     report($, { fact: "session_started", source: e.source });
     reportUsage($, true);
@@ -139,7 +141,7 @@ export const register = (on) => {
   });
   // Within a turn: each tool's end is behind a call of the model.
   on("classic.PostToolUse", async ($, e, next) => {
-    conversation.calls += 1;
+    if (!e.agent_id) conversation.calls += 1;
     reportUsage($, false);
     return next(e);
   });

@@ -280,4 +280,14 @@ mod tests {
         assert!(text_of(TOOLS_FILE, code, false).ends_with("const TOOLS = [];\n"));
         assert_eq!(text_of("plugin.json", "{}", true), "{}");
     }
+
+    #[test]
+    fn the_bridge_tells_a_subagent_s_hooks_from_the_session_s() {
+        let code = text("pitstop", "register.js");
+        for event in ["classic.SessionStart", "classic.PostToolUse"] {
+            let handler = code.split(&format!("on(\"{event}\"")).nth(1).unwrap();
+            let handler = handler.split("  on(").next().unwrap();
+            assert!(handler.contains("e.agent_id"), "{event}: {handler}");
+        }
+    }
 }
