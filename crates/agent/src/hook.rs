@@ -202,11 +202,13 @@ pub fn parse_permission(body: &[u8]) -> Option<PermissionRequest> {
     })
 }
 
-/// Returns the permission mode that a hook's payload names beside its event.
+/// Returns the permission mode that a hook's payload names beside its event; none for a subagent, which may have a mode of its own.
 pub fn parse_mode(body: &[u8]) -> Option<AgentEvent> {
     let body = parse_object(body).ok()?;
     let at = Payload(&body);
-    let (session, mode) = (at.session().ok()?, at.text("permission_mode", SHORT)?);
+    let mode = at.text("permission_mode", SHORT);
+    let mode = mode.filter(|_| !is_of_subagent(at))?;
+    let session = at.session().ok()?;
     Some(AgentEvent::ModeSeen { session, mode })
 }
 

@@ -544,3 +544,11 @@ fn a_subagent_that_fails_is_no_failure_of_the_session_s_turn() {
         assert!(matches!(own, AgentEvent::TurnFailed { .. }), "{failure}");
     }
 }
+
+#[test]
+fn a_subagent_s_own_permission_mode_is_not_the_session_s() {
+    for mode in ["plan", "acceptEdits", "bypassPermissions"] {
+        let fields = format!(r#""permission_mode":"{mode}","agent_id":"a1""#);
+        assert_eq!(parse_mode(body(&fields).as_bytes()), None, "{mode}");
+    }
+}
