@@ -82,3 +82,36 @@ fn a_tab_with_an_older_key_leaves_the_newer_one() {
     let key = browser.run("return localStorage.getItem('pitstop-key')");
     assert_eq!(key, "second");
 }
+
+/// Has the page lose the answers to what is named in `lost`, keeps what it sends in `sent`, and has no session while `gone`.
+const ROAD: &str = "
+    window.lost = []; window.sent = []; window.gone = false;
+    replies.handoff = { text: '# Mark\\n\\nThe tide turns.', revision: 'r1' };
+    const machine_fetch = window.fetch;
+    window.fetch = (path, options) => {
+        const what = path.split('/').pop();
+        if (options.body) sent.push([what, JSON.parse(options.body)]);
+        if (lost.includes(what)) return Promise.reject(new TypeError('lost on the way'));
+        const said = what === 'sessions' ? '{\"right\": \"decide\", \"sessions\": []}' : '{}';
+        if (gone) return Promise.resolve(new Response(said, { status: what === 'sessions' ? 200 : 404 }));
+        return machine_fetch(path, options);
+    };";
+
+const ASKED: &str = "
+    machine.needs = [{ kind: 'permission', id: 1, since: '2026-11-30T10:00:00Z', tool: 'Bash', answerable: true }];";
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn what_did_not_come_is_asked_for_again_though_nothing_happens() {
+    let (_pitstop, browser) = staged();
+    browser.run(ROAD);
+    browser.run(ASKED);
+    browser.run(
+        "lost = ['permission', 'handoff']; machine.reboot.phase = 'review'; tell('status', machine)",
+    );
+    browser.wait_for("What it is asked to do is not known yet.");
+    browser.wait_for("unknown: lost on the way");
+    browser.run("lost = []");
+    browser.wait_for("ls -la");
+    browser.wait_for("The tide turns.");
+}
