@@ -115,3 +115,20 @@ fn what_did_not_come_is_asked_for_again_though_nothing_happens() {
     browser.wait_for("ls -la");
     browser.wait_for("The tide turns.");
 }
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn a_handoff_that_has_not_come_is_not_approved() {
+    let (_pitstop, browser) = staged();
+    browser.run(ROAD);
+    browser.run("lost = ['handoff']; machine.reboot.phase = 'review'; tell('status', machine)");
+    browser.press("Approve");
+    browser.wait_for("The handoff has not come yet.");
+    assert_eq!(browser.run("return sent"), json!([]));
+    browser.run("lost = []");
+    browser.wait_for("The tide turns.");
+    browser.press("Approve");
+    browser.wait_for("Accepted.");
+    let sent = browser.run("return sent");
+    assert_eq!(sent, json!([["approve", {"revision": "r1"}]]));
+}
