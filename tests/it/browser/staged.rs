@@ -132,3 +132,13 @@ fn a_handoff_that_has_not_come_is_not_approved() {
     let sent = browser.run("return sent");
     assert_eq!(sent, json!([["approve", {"revision": "r1"}]]));
 }
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn a_page_that_is_looked_at_again_asks_how_things_are() {
+    let (_pitstop, browser) = staged();
+    browser.run(
+        "machine.objective = 'the newest'; document.dispatchEvent(new Event('visibilitychange'))",
+    );
+    browser.wait_for("the newest");
+}

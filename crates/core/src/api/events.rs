@@ -40,6 +40,8 @@ pub enum ApiEventKind {
     Mode,
     /// The reboot has advanced by a step.
     Reboot,
+    /// What a person is needed for has changed.
+    Needs,
     /// A commit was made.
     Commit,
     /// A test run has ended.

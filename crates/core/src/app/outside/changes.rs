@@ -3,14 +3,18 @@
 use serde_json::json;
 
 use crate::{
-    api::wire::{AgentState, ApiEvent, ApiEventKind},
+    api::wire::{AgentState, ApiEvent, ApiEventKind, NeedKind, NeedReport},
     config::RebootMode,
     lineage::{Cause, IterationId, journal::Step},
 };
 use pitstop_base::clock::At;
 use pitstop_transcript::{SessionId, Tokens};
 
-use crate::app::{effect::Effect, model::Model, outside::report};
+use crate::app::{
+    effect::Effect,
+    model::{Model, needs::Need},
+    outside::report,
+};
 
 /// A snapshot of the part of the model that makes events.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +26,8 @@ pub struct ModelSnapshot {
     used: Option<(Tokens, Tokens)>,
     level: Option<&'static str>,
     reboot: Option<(Step, Cause)>,
+    /// Each need by its number, kind and reason, and whether it can be answered from afar.
+    needs: Vec<(u64, NeedKind, u64, bool)>,
     notice: Option<(At, usize)>,
 }
 
@@ -31,6 +37,7 @@ impl ModelSnapshot {
         let figure = model.session.guard.figure(model.now);
         let figure = figure.as_ref();
         let attempt = model.reboot.attempt.as_ref();
+        let needs = model.outside.needs().iter();
         let newest = model.view.notices.back();
         Self {
             session: model.session.id,
@@ -40,6 +47,9 @@ impl ModelSnapshot {
             used: figure.map(|one| (one.used, one.usable)),
             level: figure.map(|one| one.level.word()),
             reboot: attempt.map(|one| (one.step(), one.cause)),
+            needs: needs
+                .map(|one| (one.id, one.kind, one.reason, one.answerable))
+                .collect(),
             notice: newest.map(|one| (one.at, one.text.len())),
         }
     }
@@ -75,6 +85,11 @@ impl ModelSnapshot {
         }
         if self.reboot != now.reboot {
             add(ApiEventKind::Reboot, json!(status().reboot));
+        }
+        if self.needs != now.needs {
+            let needs = model.outside.needs().iter().map(Need::report);
+            let needs: Vec<NeedReport> = needs.collect();
+            add(ApiEventKind::Needs, json!({ "needs": needs }));
         }
         if self.notice != now.notice
             && let Some(notice) = model.view.notices.back()

@@ -1,8 +1,8 @@
 //! What a person is needed for: called once for each occasion, and taken back.
 
 use super::*;
-use crate::api::wire::{ApproveBody, NeedKind, PermissionAnswer, PermissionBody};
-use crate::app::report;
+use crate::api::wire::{ApiEventKind, ApproveBody, NeedKind, PermissionAnswer, PermissionBody};
+use crate::app::{changes::ModelSnapshot, report};
 use pitstop_agent::PermissionRequest;
 
 /// The calls, and the calls that are taken back.
@@ -413,4 +413,40 @@ fn an_edit_from_afar_is_compared_with_the_text_that_was_edited() {
     let mut edits = pitstop_handoff::edits::Edits::default();
     edits.take_in(&base, &text);
     assert_eq!(bench.model.draft.handoff.edits, edits);
+}
+
+#[test]
+fn what_a_person_is_needed_for_is_reported_as_soon_as_it_changes() {
+    let heard = |bench: &mut Bench, event| {
+        let before = ModelSnapshot::of(&bench.model);
+        let effects = bench.send(event);
+        before.events(&bench.model, &effects)
+    };
+    // The end of a usage limit, which changes nothing else.
+    let mut bench = Bench::new();
+    bench.prompted(OLD, "work");
+    bench.model.session.agent.limit_reset = Some(bench.at().wall + Duration::from_secs(600));
+    bench.failed(Failure::UsageLimit, "limit reached");
+    assert_eq!(heard(&mut bench, Event::TimerFired(TimerId::Age)), []);
+    bench.asleep += Duration::from_secs(600);
+    let events = heard(&mut bench, Event::TimerFired(TimerId::LimitOver));
+    let kinds: Vec<_> = events.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [ApiEventKind::Needs]);
+    assert_eq!(events[0].data["needs"][0]["kind"], "limit_over");
+    // A permission whose hook has gone can be answered at the desk only.
+    let (mut bench, _) = asked(Some(5), permission("Bash", false));
+    let events = heard(&mut bench, Event::HookGone(CallId(5)));
+    let needs = events.iter().find(|one| one.kind == ApiEventKind::Needs);
+    assert_eq!(needs.unwrap().data["needs"][0]["answerable"], false);
+    // What is settled.
+    let events = heard(
+        &mut bench,
+        Event::Agent(pitstop_agent::AgentEvent::PromptSubmitted {
+            session: session(OLD),
+            prompt: "never mind".to_owned(),
+            transcript_path: None,
+        }),
+    );
+    let needs = events.iter().find(|one| one.kind == ApiEventKind::Needs);
+    assert_eq!(needs.unwrap().data["needs"], serde_json::json!([]));
 }
