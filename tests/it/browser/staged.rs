@@ -142,3 +142,19 @@ fn a_page_that_is_looked_at_again_asks_how_things_are() {
     );
     browser.wait_for("the newest");
 }
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn a_session_that_was_started_again_is_found_again_without_its_old_pause() {
+    let (_pitstop, browser) = staged();
+    browser.run(ROAD);
+    browser.run("tell('mode', { paused: true })");
+    let offers = |name: &str| browser.text().contains(name);
+    poll::until_true(SOON, || !offers("Pause reboots"), || browser.text());
+    browser.run("tell('gap', {}); tell('status', machine)");
+    browser.wait_for("Pause reboots");
+    browser.run("gone = true; tell('turn', {})");
+    browser.wait_for("This session is gone");
+    browser.run("gone = false");
+    browser.wait_for("Context");
+}
