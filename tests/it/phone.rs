@@ -622,3 +622,33 @@ fn with_a_certificate_the_port_speaks_tls_and_nothing_else() {
         .header("Host", &host);
     assert_eq!(send(&list).json()["sessions"][0]["id"], ID);
 }
+
+#[test]
+fn a_link_of_another_site_leads_to_the_page_and_to_nothing_else() {
+    let desk = Desk::start();
+    let device = desk.pair(DeviceRight::Decide, "phone");
+    let from = |site: &str, shown_as: Option<&str>, target: &str| {
+        let request = desk.of(&device, "GET", target);
+        let request = request.header("Sec-Fetch-Site", site);
+        let request = match shown_as {
+            Some(kind) => request.header("Sec-Fetch-Dest", kind),
+            None => request,
+        };
+        desk.send(&request).status
+    };
+    for site in ["cross-site", "same-site"] {
+        assert_eq!(from(site, Some("document"), "/"), 200, "{site}");
+        for shown_as in [
+            None,
+            Some("iframe"),
+            Some("script"),
+            Some("empty"),
+            Some(""),
+        ] {
+            assert_eq!(from(site, shown_as, "/"), 403, "{site} {shown_as:?}");
+        }
+        let list = "/phone/sessions";
+        assert_eq!(from(site, Some("document"), list), 403, "{site}");
+    }
+    assert_eq!(from("elsewhere", Some("document"), "/"), 403);
+}

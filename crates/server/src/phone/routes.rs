@@ -172,10 +172,13 @@ fn check_origin(request: &HttpRequest, host: &str, is_https: bool) -> Result<(),
     let site = HeaderName::from_static("sec-fetch-site");
     if headers.contains_key(&site) {
         let is_page = request.uri().path() == "/";
+        let shown_as = only(headers, &HeaderName::from_static("sec-fetch-dest"));
         match only(headers, &site) {
             Some("same-origin") => {}
             // A person has typed the address, or scanned it.
             Some("none") if is_page => {}
+            // A person has followed a link to it, such as that of a call: the page holds no data.
+            Some("cross-site" | "same-site") if is_page && shown_as == Some("document") => {}
             _ => return Err(foreign()),
         }
     }
