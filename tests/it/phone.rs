@@ -652,3 +652,33 @@ fn a_link_of_another_site_leads_to_the_page_and_to_nothing_else() {
     }
     assert_eq!(from("elsewhere", Some("document"), "/"), 403);
 }
+
+#[test]
+fn pages_at_two_ports_of_a_host_keep_their_devices_apart() {
+    let desks = [Desk::start(), Desk::start()];
+    let devices = desks
+        .each_ref()
+        .map(|desk| desk.pair(DeviceRight::Watch, "phone"));
+    let [one, other] = devices.each_ref().map(|device| device.cookie.clone());
+    assert_ne!(
+        one.split_once('=').unwrap().0,
+        other.split_once('=').unwrap().0
+    );
+    // A browser sends both to each.
+    for (desk, device) in desks.iter().zip(&devices) {
+        let request = desk.of(device, "GET", "/phone/sessions");
+        let both = request.header("Cookie", &format!("{one}; {other}"));
+        assert_eq!(desk.send(&both).status, 200);
+        // One that was paired by an older version has the same name everywhere.
+        let (_, value) = device.cookie.split_once('=').unwrap();
+        let older = both.header("Cookie", &format!("pitstop={value}"));
+        assert_eq!(desk.send(&older).status, 200);
+    }
+    // Where the address has no port there is nothing to tell apart.
+    let desk = Desk::with(Some("https://desk.example.org"), None);
+    let body = json!({"code": desk.open(DeviceRight::Watch), "name": "phone"}).to_string();
+    let request = desk.request("POST", "/phone/pair").body(&body);
+    let request = request.header("Host", "desk.example.org");
+    let answer = desk.send(&request.header("Origin", "https://desk.example.org"));
+    assert!(Device::of(&answer).cookie.starts_with("pitstop="));
+}

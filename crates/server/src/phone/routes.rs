@@ -31,7 +31,7 @@ use super::{Gateway, Host, page};
 use crate::routes::{Answered, HttpError, check_plain, connection_of, exact, parse, read_body};
 use pitstop_base::{clean, process};
 
-/// The name of the cookie.
+/// The name of the cookie, and with a port behind it that of a page at that port.
 const COOKIE: &str = "pitstop";
 
 /// The header of the key.
@@ -243,8 +243,9 @@ async fn pair(State(state): State<PhoneState>, request: HttpRequest) -> Answered
         "paired a device"
     );
     let secure = if is_https { "; Secure" } else { "" };
+    let name = cookie_name(&host.name);
     let cookie = format!(
-        "{COOKIE}={}; Path=/; Max-Age={COOKIE_TIME}; HttpOnly; SameSite=Strict{secure}",
+        "{name}={}; Path=/; Max-Age={COOKIE_TIME}; HttpOnly; SameSite=Strict{secure}",
         paired.cookie
     );
     let reply = PairReply {
@@ -301,14 +302,26 @@ async fn enter(State(state): State<PhoneState>, mut request: HttpRequest, next: 
     Ok(next.run(request).await)
 }
 
+/// Returns the name of the cookie for the page of this host. A browser keeps one of a name for all ports of a host, and at another
+/// port there may be the page of another machine.
+fn cookie_name(host: &str) -> String {
+    let port = host.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(port)) => format!("{COOKIE}-{port}"),
+        _ => COOKIE.to_owned(),
+    }
+}
+
 fn device_of(state: &PhoneState, headers: &HeaderMap) -> Option<Device> {
     let key = only(headers, &KEY)?;
+    let own_name = cookie_name(only(headers, &header::HOST)?);
     let all = headers.get_all(header::COOKIE).iter();
     let pairs = all
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'));
     let named = pairs.filter_map(|pair| pair.trim().split_once('='));
-    let ours = named.filter(|(name, _)| *name == COOKIE);
+    // An older version gave the same name to all.
+    let ours = named.filter(|(name, _)| *name == own_name || *name == COOKIE);
     let cookies: Vec<&str> = ours.map(|(_, value)| value).take(COOKIES).collect();
     state.gateway.0.devices.find(&cookies, key)
 }
