@@ -158,3 +158,28 @@ fn a_session_that_was_started_again_is_found_again_without_its_old_pause() {
     browser.run("gone = false");
     browser.wait_for("Context");
 }
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn what_was_said_is_not_in_the_box_of_a_session_that_is_opened_again() {
+    let (_pitstop, browser) = staged();
+    browser.run(ROAD);
+    browser.run("late = 1000");
+    browser.say("go on");
+    browser.run("location.hash = '#/'");
+    browser.wait_for("Accepted.");
+    browser.run("location.hash = '#/one'");
+    browser.wait_for("Context");
+    assert_eq!(
+        browser.run("return document.getElementById('say').value"),
+        ""
+    );
+    // It was opened again before the answer came.
+    browser.say("go on");
+    browser.run("location.hash = '#/'; setTimeout(() => { location.hash = '#/one' }, 100)");
+    browser.wait_for("Accepted.");
+    assert_eq!(
+        browser.run("return document.getElementById('say').value"),
+        ""
+    );
+}
