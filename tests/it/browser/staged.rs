@@ -183,3 +183,17 @@ fn what_was_said_is_not_in_the_box_of_a_session_that_is_opened_again() {
         ""
     );
 }
+
+#[test]
+#[ignore = "live: needs PITSTOP_CHROMEDRIVER"]
+fn what_hides_in_a_command_is_written_out() {
+    let (_pitstop, browser) = staged();
+    browser.run(ASKED);
+    browser.run(
+        "replies.permission.input = 'a\\u3164b\\u{e0041}c\\rd\\u{fe00}e\\r\\nf\\tg';
+         tell('status', machine)",
+    );
+    browser.wait_for("a⟨U+3164⟩b⟨U+E0041⟩c⟨U+000D⟩d⟨U+FE00⟩e");
+    browser.wait_for("Hidden characters");
+    assert!(!browser.text().contains("e⟨"), "the end of a line is none");
+}
