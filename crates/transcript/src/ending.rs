@@ -86,10 +86,12 @@ impl Ending {
                 }
             }
             Record::Assistant(said) if !said.sidechain => {
-                let words = without_signals(&said.texts.join("\n"));
+                let text = said.texts.join("\n");
+                let words = without_signals(&text);
                 if said.tool_uses > 0 {
                     self.is_in_turn = true;
-                } else if !words.trim().is_empty() {
+                } else if !text.trim().is_empty() {
+                    // A message of signals alone ends a turn, too.
                     self.is_in_turn = false;
                 }
                 if said.is_genuine() && !words.trim().is_empty() {
@@ -247,5 +249,19 @@ mod tests {
         }
         let none = last_choices(dir.path().join("none")).unwrap();
         assert_eq!(none, Choices::default());
+    }
+
+    #[test]
+    fn a_last_message_of_signals_alone_ends_its_turn() {
+        for signals in [
+            "DONE: the parser",
+            "OBJECTIVE: ship it\nTODO: the docs",
+            "SCRATCHPAD:\n- [x] the parser\nSIGNAL:",
+        ] {
+            let begun = [user("go on"), said("I begin."), user("finish it")];
+            let all = ending(&[&begun[..], &[said(signals)]].concat());
+            assert!(!all.is_in_turn, "{signals}");
+            assert_eq!(all.last_words.as_deref(), Some("I begin."), "{signals}");
+        }
     }
 }
