@@ -17,6 +17,9 @@ use super::{
 /// The text that every handoff begins with.
 pub const HANDOFF: &str = "pitstop handoff · ";
 
+/// The command by which pitstop begins the work after a reboot in place.
+const GO: &str = "/pitstop:go";
+
 /// The start of the mark that stands for an image in a prompt.
 pub(super) const IMAGE_MARK: &str = "[Image #";
 
@@ -95,11 +98,12 @@ pub fn of_human(prompt: &str) -> Option<Cow<'_, str>> {
         .lines()
         .next()
         .is_some_and(|line| line.ends_with(BY_HOOK));
-    if text.is_empty() || is_handoff(&text) || is_unmarked || by_hook {
+    if text.is_empty() || is_handoff(&text) || is_unmarked || by_hook || text.starts_with(GO) {
         return None;
     }
     if is_client_tag(&text) {
-        return typed_request(&text).map(Cow::Owned);
+        let typed = typed_request(&text).filter(|typed| !typed.starts_with(GO));
+        return typed.map(Cow::Owned);
     }
     match task_in(&text) {
         Some(task) => (!task.is_empty()).then(|| Cow::Owned(task.to_owned())),
@@ -396,5 +400,18 @@ mod tests {
         fn any_prompt_is_read(text in "(<pasted_content|</pasted_content>|>|<|pitstop handoff · |é|\n|This is the task as it stands now:|Go on){0,12}") {
             let _ = of_human(&text);
         }
+    }
+
+    #[test]
+    fn the_command_of_a_reboot_in_place_is_no_person_s() {
+        for text in [
+            "/pitstop:go 0a1b2c3d",
+            "<command-message>pitstop:go</command-message>\n<command-name>/pitstop:go</command-name>\n<command-args>0a1b2c3d</command-args>",
+            "<command-name>/pitstop:go</command-name>\n<command-message>pitstop:go</command-message>\n<command-args>0a1b2c3d</command-args>",
+        ] {
+            assert_eq!(of_human(text), None, "{text}");
+        }
+        let own = "<command-message>ship</command-message>\n<command-name>/ship</command-name>\n<command-args>it</command-args>";
+        assert_eq!(of_human(own).as_deref(), Some("/ship it"));
     }
 }
