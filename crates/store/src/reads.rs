@@ -152,8 +152,8 @@ impl Store {
         let pending = &waiting.pending;
         pending.over_reboots(&run.run, &mut entries);
         pending.over_checkpoint_of(session, &mut past.checkpoint);
-        past.got = past::got(&entries, session).cloned();
-        past.gave = past::gave(&entries, session).cloned();
+        past.got = past::got(&entries, session, iteration.iteration).cloned();
+        past.gave = past::gave(&entries, session, iteration.iteration).cloned();
         Ok(Some(past))
     }
 

@@ -8,6 +8,7 @@ use crate::lineage::{
     journal::{JournalEntry, Step},
 };
 use pitstop_base::clean;
+use pitstop_handoff::Marker;
 use pitstop_transcript::SessionId;
 
 /// A past session as the store records it.
@@ -155,16 +156,34 @@ impl PastSession {
     }
 }
 
-/// Returns the entry of the reboot that gave a session its handoff; `entries` may be of any reboots of a run.
-pub fn got(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
+/// Returns the entry of the reboot that gave an iteration in this session its handoff; `entries` may be of any reboots of a run, newest
+/// first. A reboot in place keeps the session, and an undo comes back to it: several iterations may be in one.
+pub fn got(
+    entries: &[JournalEntry],
+    session: SessionId,
+    iteration: IterationId,
+) -> Option<&JournalEntry> {
     let mut entries = entries.iter().filter(|entry| is_delivered(entry));
-    entries.find(|entry| entry.new_session == Some(session))
+    entries.find(|entry| entry.new_session == Some(session) && written_in(entry) < iteration.get())
 }
 
-/// Returns the entry of the reboot in which a session handed over; `entries` as in [`got`].
-pub fn gave(entries: &[JournalEntry], session: SessionId) -> Option<&JournalEntry> {
+/// Returns the entry of the reboot in which an iteration handed over; `entries` as in [`got`].
+pub fn gave(
+    entries: &[JournalEntry],
+    session: SessionId,
+    iteration: IterationId,
+) -> Option<&JournalEntry> {
     let mut entries = entries.iter().filter(|entry| is_delivered(entry));
-    entries.find(|entry| entry.old_session == Some(session))
+    entries.find(|entry| entry.old_session == Some(session) && written_in(entry) == iteration.get())
+}
+
+/// Returns the number of the iteration that wrote the handoff of a reboot; 0 for one of another run, which a checkpoint has kept.
+fn written_in(entry: &JournalEntry) -> u64 {
+    match Marker::read(&entry.handoff) {
+        Some(marker) if marker.run == entry.run.to_string() => marker.iteration,
+        Some(_) => 0,
+        None => entry.iteration.get(),
+    }
 }
 
 /// Reports whether the handoff of this reboot is on its way or has arrived: one that was only drafted, or rolled back, was

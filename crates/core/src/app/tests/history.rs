@@ -613,3 +613,39 @@ fn a_recording_goes_with_whatever_takes_its_place() {
         assert!(bench.model.view.replay.is_none(), "{key:?}");
     }
 }
+
+#[test]
+fn each_iteration_of_one_session_has_its_own_handoffs() {
+    use crate::lineage::past::{gave, got};
+    let run = earlier().run;
+    let own = session(OLD);
+    let marked = |run: &str, n: u64| format!("pitstop handoff · {run} · iteration {n} · 0a1b2c3d");
+    let by = |n: u64| marked(run.as_str(), n);
+    let entry = |text: &str, new: SessionId| JournalEntry {
+        new_session: Some(new),
+        ..entry(&run, text)
+    };
+    let of = |entries: &[JournalEntry], n: u64| {
+        let n = IterationId::new(n).unwrap();
+        let text = |one: &JournalEntry| one.handoff.clone();
+        (
+            got(entries, own, n).map(text),
+            gave(entries, own, n).map(text),
+        )
+    };
+    // Newest first: the conversation was replaced twice.
+    let in_place = [entry(&by(2), own), entry(&by(1), own)];
+    assert_eq!(of(&in_place, 1), (None, Some(by(1))));
+    assert_eq!(of(&in_place, 2), (Some(by(1)), Some(by(2))));
+    assert_eq!(of(&in_place, 3), (Some(by(2)), None));
+    // It died in the first, handed over in the second, and was brought back in the fourth.
+    let undone = [entry(&by(2), session(NEW))];
+    for (n, given) in [(1, None), (2, Some(by(2))), (4, None)] {
+        assert_eq!(of(&undone, n), (None, given), "{n}");
+    }
+    // A checkpoint of another run, and one that was saved without a session.
+    for text in [marked("elsewhere", 7), by(0)] {
+        let restored = [entry(&text, own)];
+        assert_eq!(of(&restored, 1), (Some(text), None));
+    }
+}
