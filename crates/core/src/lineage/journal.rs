@@ -233,10 +233,15 @@ fn sentence(entry: &JournalEntry, marker: Marker, recovery: &Recovery) -> String
         Step::Done => "was finished",
         Step::Failed => "had failed and was closed",
     };
+    // The beginning of the id is enough to find it in the history.
+    let named = |session: &SessionId| -> String { session.to_string().chars().take(8).collect() };
     let done = match recovery {
         Recovery::Nothing => "nothing is left to do".to_owned(),
         Recovery::RollBack { resume: Some(old) } => {
-            format!("the old session {old} is resumed and the handoff is kept for another review")
+            format!(
+                "the old session {} is resumed and the handoff is kept for another review",
+                named(old)
+            )
         }
         Recovery::RollBack { resume: None } => {
             "nothing had been said that could be resumed, so the agent is started afresh".to_owned()
@@ -246,17 +251,20 @@ fn sentence(entry: &JournalEntry, marker: Marker, recovery: &Recovery) -> String
         }
         Recovery::FinishResume { session } if marker == Marker::PassedOver => {
             format!(
-                "the new session {session} has gone on without the handoff and is resumed as it is"
+                "the new session {} has gone on without the handoff and is resumed as it is",
+                named(session)
             )
         }
         Recovery::FinishResume { session } => {
             format!(
-                "the new session {session} has what it needs and is resumed; nothing is sent again"
+                "the new session {} has what it needs and is resumed; nothing is sent again",
+                named(session)
             )
         }
     };
+    // The footer cuts a long sentence at its end.
     format!(
-        "pitstop was stopped while the reboot of iteration {} {stood}: {done}",
+        "{done}: pitstop was stopped while the reboot of iteration {} {stood}",
         entry.iteration
     )
 }
@@ -416,14 +424,13 @@ mod tests {
         let plan = recover(&entry(Step::Waiting), evidence(Marker::NoTranscript));
         assert_eq!(
             plan.sentence,
-            format!(
-                "pitstop was stopped while the reboot of iteration 1 was waiting for a safe moment: \
-                 the old session {} is resumed and the handoff is kept for another review",
-                old()
-            )
+            "the old session 00000000 is resumed and the handoff is kept for another review: \
+             pitstop was stopped while the reboot of iteration 1 was waiting for a safe moment"
         );
         let plan = recover(&entry(Step::Verifying), evidence(Marker::Seen));
-        assert!(plan.sentence.ends_with("is resumed; nothing is sent again"));
+        let done =
+            "the new session 00000000 has what it needs and is resumed; nothing is sent again: ";
+        assert!(plan.sentence.starts_with(done), "{}", plan.sentence);
     }
 
     #[test]
@@ -446,8 +453,8 @@ mod tests {
         ] {
             let plan = recover(&entry(step), evidence(Marker::PassedOver));
             assert_eq!(plan.recovery, RESUME(), "{step}");
-            let said = format!("the new session {} has gone on without the handoff", new());
-            assert!(plan.sentence.contains(&said), "{}", plan.sentence);
+            let said = "the new session 00000000 has gone on without the handoff";
+            assert!(plan.sentence.contains(said), "{}", plan.sentence);
         }
         let undone = recovery(&entry(Step::RollingBack), Marker::PassedOver);
         assert_eq!(undone, BACK(), "a person has decided that");

@@ -34,7 +34,7 @@ words! {
         CompactCommand = "compact_command",
         /// The human undid the last reboot.
         Undo = "undo",
-        /// The supervisor died in mid-reboot and the next one finished it.
+        /// A reboot broke off: it failed and was taken back, or the supervisor died in it and the next one finished it or took it back.
         Recovery = "recovery",
         /// The work of a checkpoint is resumed.
         Restore = "restore",
@@ -59,7 +59,7 @@ impl Cause {
             Self::Compaction => "in place of a compaction",
             Self::CompactCommand => "at /compact",
             Self::Undo => "by undo",
-            Self::Recovery => "after a failed reboot",
+            Self::Recovery => "as a reboot broke off",
             Self::Restore => "from a checkpoint",
             Self::Resume => "resumed",
         }
@@ -98,7 +98,7 @@ impl Cause {
             Self::Compaction => "the handoff took the place of the client's own compaction",
             Self::CompactCommand => "the handoff took the place of what `/compact` leaves",
             Self::Undo => "an earlier session is back",
-            Self::Recovery => "the session before a reboot that failed is back",
+            Self::Recovery => "a session is resumed after a reboot that broke off",
             Self::Restore => "a checkpoint is taken up",
             Self::Resume => "an earlier session is resumed",
         }
