@@ -337,6 +337,7 @@ fn need_in_words(report: &StatusReport) -> Option<&'static str> {
         (AgentState::Dialog, _) => Some("asks you"),
         (AgentState::Exited, _) => Some("the agent has ended"),
         (_, Some(RunPhase::Tripped)) => Some("a breaker has stopped the run"),
+        _ if report.counts_down() => Some("a reboot counts down"),
         _ if report.reboot.phase == "review" => Some("a reboot waits for your review"),
         _ if waits(NeedKind::TurnFailed) => Some("its turn has failed"),
         _ => None,

@@ -65,7 +65,11 @@ fn describe(report: &StatusReport, now: At) -> String {
             &[
                 format!("pitstop {}", report.version),
                 format!("pid {}", report.pid),
-                format!("reboots: {}", report.mode),
+                format!(
+                    "reboots: {}{}",
+                    report.mode,
+                    if report.paused { " (paused)" } else { "" }
+                ),
             ],
         ),
         row(
@@ -129,15 +133,23 @@ fn reboot_row(report: &StatusReport, now: At) -> Vec<String> {
     let is_held = reboot.held.is_some() && reboot.phase == "idle";
     let phase = match reboot.phase.as_str() {
         _ if is_held => "held",
+        "review" if report.counts_down() => "counts down",
         "review" => "waits for your review",
         phase => phase,
     };
     let mut parts = vec![phase.to_owned()];
     // In `idle` it is no cause, but the reason why the last one was refused.
-    parts.extend(reboot.reason.as_ref().map(|reason| {
-        let cause = reason.parse::<Cause>();
-        cause.map_or_else(|_| reason.clone(), |cause| cause.short().to_owned())
-    }));
+    // What holds it may say the same at more length.
+    let held = reboot.held.as_ref().map_or("", |held| &held.reason);
+    let reason = reboot.reason.as_ref();
+    parts.extend(
+        reason
+            .filter(|reason| !held.starts_with(reason.as_str()))
+            .map(|reason| {
+                let cause = reason.parse::<Cause>();
+                cause.map_or_else(|_| reason.clone(), |cause| cause.short().to_owned())
+            }),
+    );
     let blocks = reboot.blocked_by.iter().map(|block| {
         let known = block.parse::<Block>();
         known.map_or_else(|_| format!("for {block}"), |one| one.awaited().to_owned())
@@ -301,5 +313,36 @@ pub(super) mod tests {
         let text = describe(&report, start_of_time(Utc::now()));
         assert!(text.contains("context     no figure yet\n"));
         assert!(text.contains("3 · session not known yet\n"));
+    }
+
+    #[test]
+    fn a_pause_a_countdown_and_a_deferred_reboot_are_named_once() {
+        let mut report = report();
+        report.paused = true;
+        let now = start_of_time(Utc::now());
+        assert!(describe(&report, now).contains("reboots: ask (paused)\n"));
+        report.reboot = serde_json::from_value(json!({
+            "phase": "review", "reason": "threshold", "blocked_by": [],
+        }))
+        .unwrap();
+        let mut need = super::line::tests::need(pitstop_core::api::wire::NeedKind::Review);
+        report.needs = vec![need.clone()];
+        assert!(describe(&report, now).contains("waits for your review · at the compact line"));
+        need.until = Some(Utc::now());
+        report.needs = vec![need];
+        // In `ask` it is the client's own compaction that has an end.
+        assert!(describe(&report, now).contains("waits for your review"));
+        report.mode = "auto".to_owned();
+        assert!(describe(&report, now).contains("counts down · at the compact line"));
+        report.reboot = serde_json::from_value(json!({
+            "phase": "idle", "reason": "deferred", "blocked_by": [],
+            "held": {"reason": "deferred, until 3 turns are over"},
+        }))
+        .unwrap();
+        let text = describe(&report, now);
+        assert!(
+            text.contains("held · deferred, until 3 turns are over"),
+            "{text}"
+        );
     }
 }

@@ -10,6 +10,14 @@ use crate::{guard::ForecastReport, lineage::TrimRecord};
 use pitstop_agent::{AgentKind, bridge::Category};
 use pitstop_handoff::summary::SummaryMade;
 
+impl StatusReport {
+    /// Reports whether a reboot goes ahead by itself unless a person refuses it.
+    pub fn counts_down(&self) -> bool {
+        let due = |need: &NeedReport| need.kind == NeedKind::Review && need.until.is_some();
+        self.mode == "auto" && self.needs.iter().any(due)
+    }
+}
+
 /// The status, which `pitstop status --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusReport {
@@ -23,6 +31,9 @@ pub struct StatusReport {
     pub run_id: Option<String>,
     /// The mode's word: `manual`, `ask` or `auto`.
     pub mode: String,
+    /// True if no reboot begins by itself until a person allows it again.
+    #[serde(default)]
+    pub paused: bool,
     /// True if the pane has the whole screen.
     pub zoomed: bool,
     /// The iteration's number, from 1.
@@ -687,7 +698,7 @@ mod tests {
     fn status_has_exactly_the_promised_fields_and_null_for_the_unknown() {
         let expected = json!({
             "version": "0.1.0", "pid": 42, "project": "/home/me/project", "run_id": "r1",
-            "mode": "ask", "zoomed": false, "iteration": 1, "session_id": null,
+            "mode": "ask", "paused": false, "zoomed": false, "iteration": 1, "session_id": null,
             "objective": null, "started_at": null, "last_reboot": null,
             "agent": {"kind": "demo", "command": "pitstop demo", "version": null, "state": "starting",
                       "reason": null, "limit_reset": null, "hooked": false, "todo_list": "empty",

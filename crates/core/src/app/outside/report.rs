@@ -69,6 +69,7 @@ pub fn status(model: &Model) -> StatusReport {
         project: identity.project.clone(),
         run_id: Some(model.run().to_string()),
         mode: model.reboot.mode.name().to_owned(),
+        paused: model.reboot.paused,
         zoomed: model.view.zoomed,
         iteration: number(model.session.iteration().get()),
         session_id: Some(model.session.id.to_string()),
