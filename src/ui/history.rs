@@ -394,12 +394,12 @@ fn draw_query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Re
     frame::below(inner, 1)
 }
 
-/// Returns the cost of a run by now; none where it is not known.
+/// Returns the cost of a run with its summaries by now; none where it is not known.
 fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let all = model.view.history.all(&model.lineage);
     let of_it = all.filter(|(of, _)| *of == run);
-    let costs = of_it.filter_map(|(_, iteration)| cost_of(iteration, model));
-    costs.reduce(|sum, cost| sum + cost)
+    let costs = of_it.flat_map(|(_, one)| [cost_of(one, model), one.summary_cost()]);
+    costs.flatten().reduce(|sum, cost| sum + cost)
 }
 
 fn token_figures(iteration: &Iteration, model: &Model) -> String {

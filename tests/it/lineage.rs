@@ -466,7 +466,6 @@ async fn a_session_of_any_run_is_found_with_its_handoffs(place: Place) {
     let short = |one: &Iteration| Iteration {
         reboot: None,
         summary: None,
-        summary_made: None,
         ..one.clone()
     };
     assert_eq!(

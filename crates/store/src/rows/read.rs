@@ -125,7 +125,7 @@ pub(crate) fn read_earlier(project: &Project, but: &RunId, limit: u32) -> Statem
               iterations.started_at, iterations.ended_at, iterations.end_reason, \
               iterations.tokens_input, iterations.tokens_output, CAST(NULL AS TEXT), iterations.parent, \
               iterations.tokens_at_birth, iterations.tokens_at_end, iterations.cost_usd, \
-              iterations.cause, CAST(NULL AS TEXT), iterations.compactions, CAST(NULL AS TEXT), \
+              iterations.cause, CAST(NULL AS TEXT), iterations.compactions, iterations.summary_made, \
               iterations.turns, iterations.signal, iterations.in_turn, iterations.duration_ms \
               FROM iterations JOIN runs ON runs.run_id = iterations.run_id \
               WHERE runs.project_hash = $1 AND runs.host = $2 AND runs.run_id <> $3 \
