@@ -1,7 +1,7 @@
 //! `pitstop save` (`ss`): a checkpoint of the present state of the work.
 //!
-//! If a supervisor runs here, it makes the checkpoint, with everything it knows. Without one it is made from the
-//! scratchpad, git and the command line: enough for a note to the next worker.
+//! If a supervisor runs here, it makes the checkpoint, with everything it knows. Without one it is made from what the last
+//! session carried, the scratchpad, git and the command line.
 
 use std::{
     fs::OpenOptions,
@@ -18,12 +18,14 @@ use super::{
     out::{self, Failure, Outcome},
     template,
 };
+use crate::supervisor::program::DEMO;
 use pitstop_base::clean::one_line;
 use pitstop_core::{
     api::wire::{CheckpointBody, CheckpointReply},
     app::{
-        checkpoint::{MANUAL, saved_scratchpad},
+        checkpoint::{MANUAL, REQUESTS, saved_scratchpad},
         handoff::git_lines,
+        model::{carried::Carried, requests::Requests},
     },
     config::load::{Flags, paths::project_hash},
     lineage::checkpoint::{Checkpoint, PLACE, Place, restore_command},
@@ -34,7 +36,11 @@ use pitstop_handoff::{
     preserved::{Origin, texts},
     scratchpad::{self, HumanLines, Parsed},
 };
-use pitstop_store::{Checkpoints, PrivateDir, SCRATCHPAD, VersionFile};
+use pitstop_store::{Checkpoints, HistoryOf, PrivateDir, SCRATCHPAD, VersionFile};
+use pitstop_transcript::SessionId;
+
+/// The most runs among which the last session is looked for.
+const RUNS: u32 = 16;
 
 /// Save a checkpoint of the work as it stands, for `pitstop restore`.
 ///
@@ -150,8 +156,11 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, Failure> 
     let notes = Parsed::read(&text);
     let commits = here.config.handoff.git_history_count;
     let git = out::runtime()?.block_on(git::facts(&here.directory, commits, None));
-    let state = known_state(&body, &notes, &git);
+    let (session, carried) = last_carried(here)?.unzip();
+    let carried = carried.unwrap_or_default();
+    let state = known_state(carried.state, &body, &notes, &git);
     let mut saved = serde_json::to_value(&state)?;
+    saved[REQUESTS] = serde_json::to_value(&carried.requests)?;
     let place = Place::of(&here.directory.to_string_lossy(), &git);
     saved[PLACE] = serde_json::to_value(place)?;
     let written = !notes.is_blank();
@@ -173,7 +182,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, Failure> 
             .current_objective
             .as_ref()
             .map_or_else(String::new, |item| item.text.clone()),
-        context: handoff_text(here, id, &state, &notes, &git)?,
+        context: handoff_text(here, id, &state, &carried.requests, &notes, &git)?,
         next_steps: texts(&state.pending_items),
         tags: tags.clone(),
         state: saved,
@@ -181,7 +190,7 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, Failure> 
         created_at: chrono::Utc::now(),
         run: None,
         iteration: None,
-        session: None,
+        session,
     };
     // A queued write that cannot be done at the end is reported as lost.
     let _written =
@@ -190,11 +199,12 @@ fn alone(body: CheckpointBody, here: &Here) -> Result<CheckpointReply, Failure> 
         status: "saved".to_owned(),
         checkpoint_id: id.to_string(),
         message: format!(
-            "no supervisor runs here: saved from the scratchpad and git; `{}` goes on from it",
+            "no supervisor runs here: saved from {}the scratchpad and git; `{}` goes on from it",
+            session.map_or("", |_| "what the last session carried, "),
             restore_command(&environment)
         ),
         environment,
-        session_id: None,
+        session_id: session.map(|session| session.to_string()),
         task: checkpoint.task,
         next_steps: checkpoint.next_steps,
         tags,
@@ -210,9 +220,34 @@ pub(super) fn scratchpad_text(here: &Here) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
 }
 
-/// Returns the state of the work as known from the command line, the scratchpad and git.
-fn known_state(body: &CheckpointBody, notes: &Parsed, git: &GitState) -> PreservedState {
-    let mut state = PreservedState::default();
+/// Returns the newest session of this project and what it carried, if the store has that.
+fn last_carried(here: &Here) -> Result<Option<(SessionId, Carried)>, Failure> {
+    if here.open_files()?.is_none() {
+        // pitstop has never run here, and no database is made for the question.
+        return Ok(None);
+    }
+    let of = HistoryOf::Project(here.project.clone());
+    let found = here.read_store(async |store| {
+        let runs = store.outline(&of, RUNS).await?;
+        // Real work does not go on with what the scripted agent has made up.
+        let real = runs.iter().filter(|one| one.run.agent != DEMO);
+        let mut newest = real.flat_map(|one| one.iterations.iter().rev());
+        let Some(session) = newest.find_map(|one| one.session_id) else {
+            return Ok(None);
+        };
+        let carried = store.carried(session).await?;
+        Ok(carried.map(|carried| (session, carried)))
+    })?;
+    Ok(found.and_then(|(session, carried)| Some((session, serde_json::from_value(carried).ok()?))))
+}
+
+/// Returns the state of the work: what the last session carried, with the command line, the scratchpad and git.
+fn known_state(
+    mut state: PreservedState,
+    body: &CheckpointBody,
+    notes: &Parsed,
+    git: &GitState,
+) -> PreservedState {
     if let Some(task) = &body.task {
         state.set_objective(task, Origin::Human);
     }
@@ -231,10 +266,14 @@ fn handoff_text(
     here: &Here,
     id: Uuid,
     state: &PreservedState,
+    requests: &Requests,
     notes: &Parsed,
     git: &GitState,
 ) -> Result<String, Failure> {
     let settings = &here.config.handoff;
+    let objective = state.current_objective.as_ref();
+    let first = requests.first.as_ref();
+    let first = first.filter(|said| objective.is_none_or(|one| one.text != said.text.trim()));
     let marker = Marker {
         run: "saved".to_owned(),
         iteration: 0,
@@ -244,6 +283,8 @@ fn handoff_text(
     let sources = Sources {
         scratchpad: notes,
         git: &lines,
+        first_request: first.map_or("", |said| &said.text),
+        latest_request: requests.latest.as_ref().map_or("", |said| &said.text),
         ..Sources::new(&marker, state)
     };
     let generator = template::generator(&here.paths).map_err(|error| {

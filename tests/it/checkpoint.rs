@@ -205,6 +205,42 @@ fn known_and_saved(launch: &Launch, args: &[&str]) -> (Value, String) {
     (saved, notes)
 }
 
+#[test]
+fn what_is_saved_without_a_supervisor_keeps_what_the_session_carried() {
+    // Real work does not go on with a demo's: this agent is none to pitstop.
+    let launch = Launch::manual_demo(NOTES)
+        .env("PITSTOP_DEMO_REPLY", SIGNALS)
+        .behind("");
+    let supervisor = launch.start_idle();
+    supervisor.prompt("begin the work");
+    supervisor.wait_until("what the agent says is known", || {
+        supervisor.notes().contains("so is the fuse")
+    });
+    supervisor.wait_for_state("idle", SOON);
+    supervisor.quit();
+    let saved = json(
+        &launch
+            .command(&["save", "--json", "--next", "dust"])
+            .output()
+            .unwrap(),
+    );
+    assert!(saved["session_id"].is_string(), "{saved}");
+    let id = saved["checkpoint_id"].as_str().unwrap().to_owned();
+    let all = kept(launch.the_home());
+    let one = all.iter().find(|one| one.id.to_string() == id).unwrap();
+    for known in [
+        "a halogen bulb",
+        "it is bright",
+        "the ladder shakes",
+        "oil the hinge",
+        "begin the work",
+        "dust",
+    ] {
+        assert!(one.context.contains(known), "{known}: {}", one.context);
+    }
+    assert_eq!(one.state["requests"]["first"]["text"], "begin the work");
+}
+
 /// Reboots a restored session twice: each session is given all that was known, and the scratchpad here has it, too.
 fn nothing_is_lost(second: &Supervisor, notes: &str, mine: &str) {
     let is_back = || {
