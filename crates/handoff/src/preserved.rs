@@ -90,6 +90,16 @@ pub struct PreservedState {
     pub test_state: TestState,
 }
 
+/// Returns a reason without the word that opens it: handoffs show it behind that word.
+fn without_because(reason: &str) -> &str {
+    let mut words = ["because of ", "because: ", "because "].into_iter();
+    let found = words.find_map(|word| {
+        let (start, rest) = reason.split_at_checked(word.len())?;
+        start.eq_ignore_ascii_case(word).then(|| rest.trim_start())
+    });
+    found.unwrap_or(reason)
+}
+
 impl PreservedState {
     /// Sets the purpose of the work; an empty text clears it.
     pub fn set_objective(&mut self, objective: &str, origin: Origin) {
@@ -99,7 +109,7 @@ impl PreservedState {
 
     /// Adds a rejected approach. The same one again only supplies a missing reason.
     pub fn add_rejected(&mut self, what: &str, why: &str, origin: Origin) {
-        let (what, why) = (what.trim(), why.trim());
+        let (what, why) = (what.trim(), without_because(why.trim()));
         if what.is_empty() {
             return;
         }
@@ -131,7 +141,7 @@ impl PreservedState {
         at: Option<DateTime<Utc>>,
         origin: Origin,
     ) {
-        let (description, rationale) = (description.trim(), rationale.trim());
+        let (description, rationale) = (description.trim(), without_because(rationale.trim()));
         if description.is_empty() {
             return;
         }

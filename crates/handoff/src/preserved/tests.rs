@@ -266,3 +266,22 @@ fn a_label_without_an_issue_resolves_none() {
         assert_eq!(resolved.count(), 0, "{label}: {:?}", state.known_issues);
     }
 }
+
+#[test]
+fn the_word_that_opens_a_reason_is_taken_off() {
+    for (said, why) in [
+        ("because threads leak", "threads leak"),
+        ("Because of the leak", "the leak"),
+        ("because: it leaks", "it leaks"),
+        ("becausewards", "becausewards"),
+        ("it leaks", "it leaks"),
+        ("", ""),
+        ("weil es leckt, ü", "weil es leckt, ü"),
+    ] {
+        let mut state = PreservedState::default();
+        state.record_decision("use tokio", said, None, Origin::Signal);
+        state.add_rejected("threads", said, Origin::Signal);
+        assert_eq!(state.decisions[0].rationale, why, "{said}");
+        assert_eq!(state.rejected[0].why, why, "{said}");
+    }
+}
