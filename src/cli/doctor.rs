@@ -142,7 +142,7 @@ fn examine_all(here: &Here, runtime: &Runtime) -> Vec<Check> {
         ("supervisor", Some(check_supervisor(here, &status))),
         ("logout", Some(check_logout(here, runtime))),
         ("session id", Some(agent::session_id(here, report, &kept))),
-        ("hooks", Some(agent::hooks(&here, report))),
+        ("hooks", Some(agent::hooks(here, report))),
         ("bridge", Some(agent::bridge(here, report))),
         ("agent's tools", Some(agent::tools(here, report))),
         ("to-do list", Some(agent::todo_list(here, report))),
