@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::{
     api::wire::{ApiEvent, ApiEventKind},
     guard::Level,
-    lineage::IterationId,
+    lineage::{Iteration, IterationId},
 };
 use pitstop_base::format;
 use pitstop_handoff::summary::{Outcome, SummaryMade, SummarySource, count_marks};
@@ -84,6 +84,8 @@ struct SummaryFacts {
     is_ending: bool,
     /// The time that the model has.
     timeout: Duration,
+    /// What the summaries of this iteration have cost so far, by its record: one that was dropped has cost its price, too.
+    cost: Option<f64>,
     /// The summary without a model, where the event may write one.
     plain: Option<String>,
 }
@@ -92,6 +94,7 @@ impl SummaryFacts {
     fn of(model: &Model, plain: Option<String>) -> Self {
         let has_transcript = !model.is_generic() && model.config.handoff.generate_handoff;
         let settings = &model.config.summary;
+        let record = model.lineage.get(model.session.iteration());
         Self {
             iteration: model.session.iteration(),
             session: model.session.id,
@@ -100,6 +103,7 @@ impl SummaryFacts {
             wants_model: settings.generate_summaries && has_transcript,
             is_ending: model.outside.quitting().is_some() || model.reboot.ending.is_some(),
             timeout: settings.timeout,
+            cost: record.and_then(Iteration::summary_cost),
             plain,
         }
     }
@@ -247,7 +251,6 @@ impl Summaries {
         if !self.current.as_ref().is_none_or(ours) {
             return false;
         }
-        // The cost of asking a model stays on record.
         let before = self.current.take().map(|one| one.made);
         let made = before.unwrap_or_else(made_by_none);
         let reason = if order.asking {
@@ -259,7 +262,11 @@ impl Summaries {
         };
         self.current = Some(Summary {
             text,
-            made: SummaryMade { reason, ..made },
+            made: SummaryMade {
+                reason,
+                cost_usd: facts.cost,
+                ..made
+            },
             turns: order.turns,
         });
         true
@@ -294,12 +301,11 @@ impl Summaries {
                 };
                 let seconds = duration_ms.div_ceil(1000);
                 done.note(format!("the summary is written, in {seconds} s{marked}"));
-                let before = self.current.take().and_then(|one| one.made.cost_usd);
                 self.current = Some(Summary {
                     text,
                     made: SummaryMade {
                         source: SummarySource::Model,
-                        cost_usd: sum(before, cost_usd),
+                        cost_usd: sum(facts.cost, cost_usd),
                         duration_ms: Some(duration_ms),
                         reason: None,
                     },
@@ -342,6 +348,7 @@ impl Summaries {
             iteration,
             session,
             turns,
+            cost,
             ..
         } = *facts;
         let data = json!({"iteration": iteration, "session_id": session, "message": failure(why)});
@@ -362,7 +369,7 @@ impl Summaries {
             }
         });
         made.duration_ms = made.duration_ms.max(duration_ms);
-        made.cost_usd = sum(made.cost_usd, cost_usd);
+        made.cost_usd = sum(cost, cost_usd);
     }
 
     /// Handles a timer that has run out: the turn goes on too long, or there is no answer.

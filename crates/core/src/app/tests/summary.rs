@@ -476,3 +476,34 @@ fn no_model_is_asked_on_about_what_a_rewind_has_taken_back() {
     assert!(!cancelled(&bench.facts_read(facts("u1", None))));
     assert!(cancelled(&bench.facts_read(facts("u2", Some("u1")))));
 }
+
+#[test]
+fn a_summary_that_a_rewind_or_a_clear_has_dropped_has_cost_its_price() {
+    let facts = |prompt: &str, rewound: Option<&str>| crate::app::event::TranscriptFacts {
+        prompt: Some(prompt.to_owned()),
+        rewound: rewound.map(str::to_owned),
+        whole: true,
+        ..Default::default()
+    };
+    for is_cleared in [false, true] {
+        let mut bench = asking();
+        bench.prompted(OLD, "build it");
+        bench.facts_read(facts("u1", None));
+        let first = asked(&warned(&mut bench));
+        read(&mut bench, first, "plain");
+        answered(&mut bench, first, Ok("wise"));
+        assert_eq!(made(&bench, 1).cost_usd, Some(0.25));
+        if is_cleared {
+            bench.session_starts(9, StartSource::Clear);
+        } else {
+            bench.facts_read(facts("u2", Some("u1")));
+        }
+        assert_eq!(bench.model.draft.summary.current, None);
+        let second = asked(&bench.press(KeyCode::F(5)));
+        bench.git();
+        read(&mut bench, second, "plainer");
+        assert_eq!(made(&bench, 1).cost_usd, Some(0.25), "{is_cleared}");
+        answered(&mut bench, second, Ok("wiser"));
+        assert_eq!(made(&bench, 1).cost_usd, Some(0.5), "{is_cleared}");
+    }
+}
