@@ -107,7 +107,7 @@ pub struct TestOutcome {
     pub failing: Vec<String>,
     /// The files or packages all of whose tests passed, if the runner names only those and not the tests.
     pub passing_groups: Vec<String>,
-    /// The parts of names by which a filter has selected the tests of these; empty without a filter.
+    /// The parts of names by which a filter has selected the tests of these, with their anchors; empty without a filter.
     pub picked: Vec<String>,
 }
 

@@ -116,7 +116,16 @@ fn is_note(name: &str) -> bool {
 /// Reports whether a filter by these parts of names selects the test of this name, in whose name they may be apart.
 fn picks(parts: &[String], name: &str) -> bool {
     let joined = name.replace(" › ", " ").replace(" > ", " ");
-    let is_in = |part: &String| !part.is_empty() && joined.contains(part.as_str());
+    let is_in = |part: &String| {
+        let words = part.trim_matches(['^', '$']);
+        let fits = |(at, _): (usize, &str)| {
+            let (before, behind) = (&joined[..at], &joined[at + words.len()..]);
+            // A test that is selected has its subtests run.
+            (!part.starts_with('^') || before.is_empty() || before.ends_with(['.', ' ']))
+                && (!part.ends_with('$') || behind.is_empty() || behind.starts_with('/'))
+        };
+        !words.is_empty() && joined.match_indices(words).any(fits)
+    };
     parts.iter().any(is_in)
 }
 

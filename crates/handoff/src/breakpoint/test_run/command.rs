@@ -164,6 +164,22 @@ impl Reader {
     }
 }
 
+/// Returns the alternatives of a filter by name. The anchors around a group of them are those of each: `^(A|B)$` is `^A$|^B$`, and
+/// those of a subtest are its test's: `^A$/^b$` is `^A/b$`.
+fn alternatives(filter: &str) -> Vec<String> {
+    fn inner(text: &str, begin: char, end: char) -> Option<&str> {
+        text.strip_prefix(begin)?.strip_suffix(end)
+    }
+    let anchored = inner(filter, '^', '$').and_then(|text| inner(text, '(', ')'));
+    let all = anchored.or_else(|| inner(filter, '(', ')'));
+    let parts = all.unwrap_or(filter).split('|');
+    let parts = parts.map(|part| part.replace("$/^", "/"));
+    match anchored {
+        Some(_) => parts.map(|part| format!("^{part}$")).collect(),
+        None => parts.collect(),
+    }
+}
+
 impl Command {
     /// Reports whether it only shows text, changes the shell, or has Gradle build without a test.
     pub(super) fn only_shows(&self) -> bool {
@@ -189,7 +205,8 @@ impl Command {
         flags.any(|flag| is_among(STOPS, flag))
     }
 
-    /// Returns the parts of names by one of which it selects the tests of any file or package; none if it does not.
+    /// Returns the parts of names by one of which it selects the tests of any file or package, with their anchors; none if it does
+    /// not.
     pub(super) fn picked_names(&self) -> Vec<String> {
         let mut picked = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -209,8 +226,7 @@ impl Command {
             // What a negation leaves out is not known: `!A#b`, `(?!b|c)`.
             let negates = value.is_some_and(|value| value.contains('!'));
             let filter = filter.map(|filter| if negates { "" } else { filter });
-            let parts = filter.into_iter().flat_map(|filter| filter.split('|'));
-            picked.extend(parts.map(|part| part.trim_matches(['^', '$']).to_owned()));
+            picked.extend(filter.into_iter().flat_map(alternatives));
         }
         picked
     }

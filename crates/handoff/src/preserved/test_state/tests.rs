@@ -479,6 +479,29 @@ fn a_filter_by_name_fixes_only_the_tests_that_it_names() {
 }
 
 #[test]
+fn the_anchors_and_the_group_of_a_filter_count() {
+    let failed = "--- FAIL: TestX (0.00s)\n--- FAIL: TestXY (0.00s)\n    --- FAIL: TestXY/one (0.00s)\nFAIL\nFAIL\tm/a\t0.1s\n";
+    let first = ran(&[("go test ./...", failed)]).failing;
+    assert_eq!(first, ["m/a.TestX", "m/a.TestXY", "m/a.TestXY/one"]);
+    for (filter, open) in [
+        ("'^TestX$'", &["m/a.TestXY", "m/a.TestXY/one"][..]),
+        ("'^(TestX|TestZ)$'", &["m/a.TestXY", "m/a.TestXY/one"]),
+        (
+            "'^(TestY|TestZ)$'",
+            &["m/a.TestX", "m/a.TestXY", "m/a.TestXY/one"],
+        ),
+        ("'^TestXY$/^one$'", &["m/a.TestX", "m/a.TestXY"]),
+        ("'^TestXY$'", &["m/a.TestX"]),
+        ("'(TestX|TestZ)'", &[]),
+        ("TestX", &[]),
+    ] {
+        let again = format!("go test -run {filter} ./a");
+        let state = ran(&[("go test ./...", failed), (&again, "ok  \tm/a\t0.1s\n")]);
+        assert_eq!(state.failing, open, "{filter}");
+    }
+}
+
+#[test]
 fn a_run_that_shows_no_test_or_only_its_last_part_clears_nothing() {
     let ended = |passed: u64, after: &str| {
         format!(
