@@ -106,7 +106,7 @@ fn read_records<T>(
     let found = here.read_store(async |store| {
         // Other projects have records there, too. Those of a supervisor that runs here may wait to be written.
         let is_known =
-            here.find_holder().is_some() || !find_runs(store, &here, 1).await?.is_empty();
+            here.find_holder().is_some() || !list_runs(store, &here, 1).await?.is_empty();
         if is_known {
             read(store, &here).await.map(Some)
         } else {
@@ -121,12 +121,18 @@ async fn find_runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHist
     store.history(&project, limit).await
 }
 
+/// Returns the same without the records of the reboots and without the summaries, which may be large.
+async fn list_runs(store: &Store, here: &Here, limit: u32) -> Result<Vec<RunHistory>, StoreError> {
+    let project = HistoryOf::Project(here.project.clone());
+    store.outline(&project, limit).await
+}
+
 /// Returns the figures of all runs in this directory.
 fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| {
         let of = HistoryOf::Project(here.project.clone());
         let totals = store.totals(&of).await?;
-        Ok((find_runs(store, here, ALL_RUNS).await?, totals))
+        Ok((list_runs(store, here, ALL_RUNS).await?, totals))
     };
     let ((runs, totals), _) = read_records(flags, read)?;
     let json = || totals::as_json(&runs, &totals);
@@ -138,7 +144,7 @@ fn totals_of(args: &HistoryArgs, flags: &Flags) -> Result<String, Failure> {
 /// Returns the chart of the newest run in which a turn was measured.
 fn chart_of(flags: &Flags) -> Result<String, Failure> {
     let read = async |store: &Store, here: &Here| {
-        for run in find_runs(store, here, RUNS).await? {
+        for run in list_runs(store, here, RUNS).await? {
             let turns = metrics::turns(&store.metrics(&run.run.run).await?);
             if !turns.is_empty() {
                 return Ok(Some((run, turns)));
@@ -207,7 +213,7 @@ async fn find_iteration(
     here: &Here,
     one: &str,
 ) -> Result<Result<PastSession, String>, StoreError> {
-    let runs = find_runs(store, here, ALL_RUNS).await?;
+    let runs = list_runs(store, here, ALL_RUNS).await?;
     let number = one.trim_start_matches('#').parse().ok();
     let meant = match number.and_then(IterationId::new) {
         Some(number) if one.len() < SHORT_ID => runs

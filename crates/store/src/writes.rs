@@ -337,6 +337,12 @@ pub(super) mod tests {
         (whole.turns, whole.cost_usd, whole.in_turn) = (Some(3), Some(1.5), true);
         (whole.compactions, whole.duration_ms) = (2, Some(4_000));
         whole.signal = Some("SIGHUP".to_owned());
+        whole.summary_made = Some(pitstop_handoff::summary::SummaryMade {
+            source: pitstop_handoff::summary::SummarySource::Model,
+            cost_usd: Some(0.25),
+            duration_ms: None,
+            reason: None,
+        });
         let written = store.put_iteration(&record.run, &whole).await;
         assert!(matches!(written, Ok(Written::Durable)), "{written:?}");
         let of = HistoryOf::Project(record.project.clone());

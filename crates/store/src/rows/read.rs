@@ -90,7 +90,7 @@ pub(crate) fn read_outline(run: &RunId) -> Statement {
     Statement {
         sql: "SELECT iteration, session_id, started_at, ended_at, end_reason, tokens_input, \
               tokens_output, CAST(NULL AS TEXT), parent, tokens_at_birth, tokens_at_end, cost_usd, cause, \
-              CAST(NULL AS TEXT), compactions, CAST(NULL AS TEXT), turns, signal, in_turn, duration_ms \
+              CAST(NULL AS TEXT), compactions, summary_made, turns, signal, in_turn, duration_ms \
               FROM iterations WHERE run_id = $1 ORDER BY iteration LIMIT 10000",
         binds: vec![bind_text(run)],
     }
