@@ -281,8 +281,10 @@ fn recorded_sessions(here: &Here) -> Result<Vec<Value>, String> {
 fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
     let last = iterations.last();
     let used = last.and_then(|one| one.tokens_at_end.or(one.tokens_at_birth));
-    let costs = iterations.iter().filter_map(|one| one.cost_usd);
-    let cost = costs.reduce(|sum, one| sum + one);
+    let costs = iterations
+        .iter()
+        .flat_map(|one| [one.cost_usd, one.summary_cost()]);
+    let cost = costs.flatten().reduce(|sum, one| sum + one);
     json!({
         "host": run.project.host,
         "project": run.project.path,
@@ -339,6 +341,7 @@ fn file_of(host: &str) -> String {
 mod tests {
     use super::*;
     use pitstop_core::lineage::{EndReason, Lineage, ProcessStamp, Project, RunId};
+    use pitstop_handoff::summary::{SummaryMade, SummarySource};
     use pitstop_store::RunRecord;
 
     #[test]
@@ -358,13 +361,20 @@ mod tests {
         let started = wall();
         for (costs, expected) in [
             (&[][..], json!(null)),
-            (&[None, None][..], json!(null)),
-            (&[Some(1.5), None, Some(0.25)][..], json!(1.75)),
+            (&[(None, None), (None, None)][..], json!(null)),
+            (&[(Some(1.5), None), (None, Some(0.25))][..], json!(1.75)),
         ] {
             let mut lineage = Lineage::new(RunId::new(started, [1, 2, 3]));
-            for cost in costs {
+            for (cost, summary) in costs {
                 lineage.open(None, None, started).unwrap();
-                lineage.current_mut().unwrap().cost_usd = *cost;
+                let current = lineage.current_mut().unwrap();
+                current.cost_usd = *cost;
+                current.summary_made = Some(SummaryMade {
+                    source: SummarySource::Model,
+                    cost_usd: *summary,
+                    duration_ms: None,
+                    reason: None,
+                });
                 lineage.close(started, EndReason::Shutdown).unwrap();
             }
             let history = RunHistory {

@@ -80,7 +80,8 @@ fn lines_in_force(turns: &[TurnFigures], lines: &GuardConfig) -> [(&'static str,
 fn points(turns: &[TurnFigures], iterations: &[Iteration]) -> Vec<Point> {
     let cost_before = |iteration: IterationId| -> f64 {
         let earlier = iterations.iter().filter(|one| one.iteration < iteration);
-        earlier.filter_map(|one| one.cost_usd).sum()
+        let costs = earlier.flat_map(|one| [one.cost_usd, one.summary_cost()]);
+        costs.flatten().sum()
     };
     turns
         .iter()
@@ -291,12 +292,18 @@ mod tests {
         ));
         lineage.open(None, None, DateTime::UNIX_EPOCH).unwrap();
         lineage.current_mut().unwrap().cost_usd = Some(2.5);
+        lineage.current_mut().unwrap().summary_made = Some(pitstop_handoff::summary::SummaryMade {
+            source: pitstop_handoff::summary::SummarySource::Model,
+            cost_usd: Some(0.25),
+            duration_ms: None,
+            reason: None,
+        });
         let iterations = lineage.iterations();
         let found: Vec<_> = points(&turns, iterations)
             .iter()
             .map(|point| (point.percent.round() as u64, point.cost))
             .collect();
-        assert_eq!(found, [(50, Some(1.0)), (90, Some(2.5)), (10, Some(3.0))]);
+        assert_eq!(found, [(50, Some(1.0)), (90, Some(2.5)), (10, Some(3.25))]);
         let svg = draw("run <1>", &turns, iterations, &Config::default().guard).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         for part in [
