@@ -221,7 +221,7 @@ fn remove_hook(dir: &Path) -> Result<Done, Failure> {
     if !is_there(&path) && !is_there(&earlier) {
         return Ok(Done::Absent);
     }
-    if is_there(&path) && !is_ours(&path)? {
+    if is_there(&path) && !has_same_text(&path, &earlier) && !is_ours(&path)? {
         let path = path.display();
         return Err(out::failed(
             format!("the hook {path} is not pitstop's: nothing was changed"),
@@ -384,5 +384,18 @@ mod tests {
         assert_eq!(remove_hook(dir.path()).unwrap(), Done::Removed);
         assert_eq!(fs::read_to_string(&hook).unwrap(), "theirs");
         assert!(remove_hook(dir.path()).is_err(), "theirs is left alone");
+    }
+
+    #[test]
+    fn a_hook_that_has_written_itself_again_over_ours_is_left_with_no_copy_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let hook = dir.path().join(NAME);
+        fs::write(&hook, "theirs").unwrap();
+        assert_eq!(install_hook(dir.path()).unwrap(), Done::Installed);
+        fs::remove_file(&hook).unwrap();
+        fs::write(&hook, "theirs").unwrap();
+        assert_eq!(remove_hook(dir.path()).unwrap(), Done::Removed);
+        assert_eq!(fs::read_to_string(&hook).unwrap(), "theirs");
+        assert!(!is_there(&dir.path().join(EARLIER)));
     }
 }
