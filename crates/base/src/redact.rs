@@ -429,11 +429,12 @@ fn values(
             range: value.range(),
             kind: pattern.kind,
         }));
-        // A value that is no secret may hold one. The bound keeps the time linear.
+        // A value that is no secret may hold one. The bound keeps the time linear. A shape may begin with its value.
+        let whole = one.get(0).map_or(value.start(), |whole| whole.start());
         at = if is_secret || value.len() > VALUE_REACH {
             value.end()
         } else {
-            value.start()
+            value.start().max(whole + 1)
         };
     }
 }

@@ -856,3 +856,16 @@ fn a_private_key_of_pgp_is_masked_in_json_and_in_numbered_lines() {
         assert!(masked.contains(next), "{masked}");
     }
 }
+
+#[test]
+fn a_value_that_is_no_secret_does_not_hold_the_search_up() {
+    for text in [
+        "fn re_generate_tokensForEveryUserOfTheSite() {}",
+        "const re_username_validationPatternOfTheForm = /^[a-z]+$/;",
+        "re_abcdefgh_abcdefghijklmnopqrstuvwxyz",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+    let text = "re_generate_tokensForEveryUserOfTheSite ".repeat(1 << 12);
+    assert_eq!(redact(&text), text);
+}
