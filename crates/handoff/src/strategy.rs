@@ -10,7 +10,7 @@
 
 use std::fmt::Write as _;
 
-use pitstop_base::clean;
+use pitstop_base::{clean, redact::redact};
 use pitstop_transcript::{
     commands::{Chunk, CommandLog, CommandRecord, Direction},
     work::WorkAtHand,
@@ -139,7 +139,8 @@ fn split_at_gap(output: &[Chunk]) -> (Vec<String>, u64, Vec<String>) {
     (printed_lines(start), gap.sum(), printed_lines(rest))
 }
 
-/// Returns the lines of the output as a person reads them; blank ones at the end are left out.
+/// Returns the lines of the output as a person reads them, with its secrets masked: in a part of them a secret of several lines could
+/// not be recognised. Blank ones at the end are left out.
 fn printed_lines(chunks: &[Chunk]) -> Vec<String> {
     let mut bytes = Vec::new();
     for chunk in chunks {
@@ -149,7 +150,7 @@ fn printed_lines(chunks: &[Chunk]) -> Vec<String> {
     }
     let text = String::from_utf8_lossy(&bytes);
     let text = clean::without_escapes(&text);
-    clean::text(text.trim_end())
+    clean::text(redact(&text).trim_end())
         .lines()
         .map(str::to_owned)
         .collect()
@@ -302,6 +303,29 @@ mod tests {
         assert_eq!(
             context(&cast::read_commands(text.as_bytes(), 10)),
             "$ ls\na\nb\n"
+        );
+    }
+
+    #[test]
+    fn a_secret_of_many_lines_is_masked_before_its_middle_is_left_out() {
+        let kind = concat!("PRIVATE ", "KEY");
+        let lines: Vec<String> = (0..40)
+            .map(|n| format!("MIIEvQ{n:02}Bx9ZkQ4tLw7RyUaPdE2sGhJ"))
+            .collect();
+        let text = format!(
+            "-----BEGIN {kind}-----\n{}\n-----END {kind}-----\n",
+            lines.join("\n")
+        );
+        let shown = shorten_output(&[out(&text)]);
+        assert!(
+            lines.iter().all(|line| !shown.contains(&line[8..])),
+            "{shown}"
+        );
+        let (start, end) = text.split_at(text.len() / 2);
+        let shown = shorten_output(&[out(start), Chunk::Gap { lines: 3 }, out(end)]);
+        assert!(
+            lines.iter().all(|line| !shown.contains(line.as_str())),
+            "{shown}"
         );
     }
 }

@@ -262,7 +262,7 @@ const ANY_PASSWORD: Pattern = Pattern {
 };
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 40] = [
+pub(super) static PATTERNS: [Pattern; 41] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -271,6 +271,16 @@ pub(super) static PATTERNS: [Pattern; 40] = [
         is_secret: |value| value.len() > 16,
         example: "-----BEGIN RSA PRIVATE KEY-----\n§\n-----END RSA PRIVATE KEY-----",
         counter: "-----BEGIN CERTIFICATE-----\nMIIEvQIBADANBgkqhkiG9w0\n-----END CERTIFICATE-----",
+    },
+    // Its first line was cut off.
+    Pattern {
+        kind: "private key",
+        command: "",
+        mark: "PRIVATE KEY",
+        regex: r"([0-9A-Za-z+/]{16,}={0,2}(?:(?:\\[nr]|[\r\n])+[ \t>|+]*(?:[0-9]+(?:→|\t))?[ \t]*=?[0-9A-Za-z+/]{4,}={0,2})*)(?:(?:\\[nr]|[\r\n])+[ \t>|+]*(?:[0-9]+(?:→|\t))?[ \t]*)+-----END [^\n-]*PRIVATE KEY",
+        is_secret: |_| true,
+        example: "§\n§\n-----END RSA PRIVATE KEY-----",
+        counter: "the end\n-----END RSA PRIVATE KEY-----",
     },
     Pattern {
         kind: "web token",

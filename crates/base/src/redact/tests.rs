@@ -869,3 +869,35 @@ fn a_value_that_is_no_secret_does_not_hold_the_search_up() {
     let text = "re_generate_tokensForEveryUserOfTheSite ".repeat(1 << 12);
     assert_eq!(redact(&text), text);
 }
+
+#[test]
+fn a_private_key_is_masked_without_its_first_line() {
+    let kind = concat!("RSA PRIVATE ", "KEY");
+    let lines: Vec<String> = (31..34).map(|seed| Random(seed).text(ALNUM, 64)).collect();
+    let end = format!("-----END {kind}-----");
+    let numbered = lines.iter().zip(20..);
+    let numbered: Vec<String> = numbered
+        .map(|(line, at)| format!("{at:6}→{line}"))
+        .collect();
+    for text in [
+        format!("it went well\n{}\n{end}\nthe next line", lines.join("\n")),
+        format!(
+            "{}\n    23→{end}\n    24→the next line",
+            numbered.join("\n")
+        ),
+        format!(
+            "\"key\": \"{}\\n{end}\\n\", the next line",
+            lines.join("\\n")
+        ),
+        format!("+{}\n+{end}\n+the next line", lines.join("\n+")),
+    ] {
+        let masked = redact(&text).into_owned();
+        for line in &lines {
+            assert!(!masked.contains(&line[16..]), "{masked}");
+        }
+        assert!(masked.contains("the next line"), "{masked}");
+        assert_eq!(redact(&masked), masked);
+    }
+    let text = format!("the end\nof it all\n{end}\n");
+    assert_eq!(redact(&text), text);
+}
