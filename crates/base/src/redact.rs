@@ -784,7 +784,8 @@ fn last_word(name: &str) -> &str {
 }
 
 /// Returns the secret of a `NAME=` of a shell or an `.env` file: upper case, no blanks, at the start of its line. Behind a
-/// blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command.
+/// blank it is an argument, as in `docker run -e NAME=value` or `NAME=value command`; behind a sign, another command. In front of
+/// a line there may be what a diff, a search or a listing puts there.
 fn variable(text: &str, sign: usize) -> Option<Secret> {
     let bytes = text.as_bytes();
     let is_upper =
@@ -793,8 +794,8 @@ fn variable(text: &str, sign: usize) -> Option<Secret> {
     let length = name.take(NAME_REACH + 1).count();
     let start = sign - length;
     let is_name = bytes[sign] == b'=' && (2..=NAME_REACH).contains(&length);
-    let begins = start == 0 || b" \t\n\r\x0b\x0c\"'`;&|(".contains(&bytes[start - 1]);
-    if !is_name || !begins {
+    let begins = || start == 0 || b" \t\n\r\x0b\x0c\"'`;&|(".contains(&bytes[start - 1]);
+    if !is_name || !(begins() || is_behind_mark(&text[..start])) {
         return None;
     }
     let name = &text[start..sign];
@@ -811,6 +812,30 @@ fn variable(text: &str, sign: usize) -> Option<Secret> {
             looks_like_key(value)
         };
     is.then(|| named_secret(name, range))
+}
+
+/// Reports whether a text ends in what stands in front of a whole line, `+`, `.env:3:`, `.env-3-` or `3→`, or of a value: `--env=`.
+fn is_behind_mark(text: &str) -> bool {
+    const REACH: usize = 256;
+    if !text.ends_with(['+', '-', ':', '→', '=']) {
+        return false;
+    }
+    let near = &text[text.ceil_char_boundary(text.len().saturating_sub(REACH))..];
+    let line = near.rsplit('\n').next().unwrap_or_default();
+    let word = line.rsplit([' ', '\t']).next().unwrap_or_default();
+    let is_first = word.len() == line.trim_start().len();
+    let is_place = |mark: char| {
+        let place = word.strip_suffix(mark).unwrap_or_default();
+        let number = place.rsplit(mark).next().unwrap_or_default();
+        let is_numbered =
+            number.len() < place.len() && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_numbered || mark == ':' && place.contains(['.', '/']) && !place.contains("//")
+    };
+    match word {
+        "+" | "-" => is_first,
+        _ if word.ends_with('=') => word.starts_with('-'),
+        _ => is_first && (word.ends_with('→') || is_place(':') || is_place('-')),
+    }
 }
 
 fn named_secret(name: &str, range: Range<usize>) -> Secret {

@@ -901,3 +901,31 @@ fn a_private_key_is_masked_without_its_first_line() {
     let text = format!("the end\nof it all\n{end}\n");
     assert_eq!(redact(&text), text);
 }
+
+#[test]
+fn a_variable_is_masked_behind_what_stands_before_a_line() {
+    for text in [
+        "+DB_PASSWORD=§",
+        "-DB_PASSWORD=§",
+        "@@ -1 +1 @@\n-X=1\n+DB_PASSWORD=§\n",
+        ".env:DB_PASSWORD=§",
+        "src/.env:3:DB_PASSWORD=§",
+        "src/.env-4-DB_PASSWORD=§",
+        "     3→DB_PASSWORD=§",
+        "docker run --env=DB_PASSWORD=§ image",
+        "gcloud run deploy --set-env-vars=DB_PASSWORD=§",
+    ] {
+        let masked = redact(&text.replace('§', "sunflower")).into_owned();
+        assert!(!masked.contains("unflower"), "{masked}");
+    }
+    for text in [
+        "http://host:TOKEN=abcdefgh",
+        "error:TOKEN=abcdefgh",
+        "{\"a\":TOKEN=abcdefgh}",
+        "1+TOKEN=abcdefgh",
+        "+API_KEY=<your key>",
+        "+    # PASSWORD=...",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
