@@ -27,6 +27,9 @@ const DIRECTORY_FLAGS: [(&str, &str); 13] = [
 
 const PACKAGE_MANAGERS: &str = "npm|pnpm|yarn|bun";
 
+/// The scripts that run all tests of a project; any other one, as `test:unit`, may run a part of them.
+const WHOLE_SCRIPTS: &str = "test|tests|test-all|test-ci|test:all|test:ci|test:once|test:run";
+
 /// The words by which a package manager runs a script in other packages than that of the directory.
 const WORKSPACE_WORDS: &str = "-w|--workspace|--workspaces|--filter|-F|-r|workspace|workspaces";
 
@@ -314,7 +317,10 @@ impl Command {
             "tox" | "nox" => (self.words.len() == 1).then_some(0),
             manager => script.filter(|_| is_among(PACKAGE_MANAGERS, manager) && row.by_script),
         };
-        let scope = at.map(|at| (1, self.scope_of(&self.words[at + 1..], row)));
+        let scope = at.map(|at| match self.scope_of(&self.words[at + 1..], row) {
+            scope if is_among(WHOLE_SCRIPTS, &self.words[at]) || at == 0 => (1, scope),
+            _ => (1, Scope::Some),
+        });
         scope.unwrap_or((0, Scope::Some))
     }
 

@@ -136,7 +136,9 @@ impl Reader {
                 self.run.said.push(name.to_owned());
             }
             // Where no failure was shown, the part that has failed was not.
-            Meaning::PartFailed => self.run.ended &= self.now.failed.unwrap_or(0) > 0,
+            Meaning::PartFailed => {
+                self.run.ended &= self.now.failed.unwrap_or(0) > 0 || !self.run.said.is_empty();
+            }
             Meaning::Passed => self.now.passed_one(name),
             Meaning::PassedAfterAll => {
                 self.run.said.retain(|failed| failed != name);

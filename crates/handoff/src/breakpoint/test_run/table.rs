@@ -181,6 +181,7 @@ pub(super) const PATTERNS: &[Pattern] = &[
     Pattern("go test", Any, PackageEnded, Any, r"^ok *\t(?<name>[^-\s]\S*)\t.*\[no tests to run\]$", "ok  \texample.com/x\t0.1s [no tests to run]"),
     Pattern("go test", Any, PackagePassed, Any, r"^ok *\t(?<name>[^-\s]\S*)\t\S", "ok  \texample.com/x\t0.1s"),
     Pattern("go test", Any, Broken, Any, r"^FAIL\t(?<name>[^-\s]\S*) \[.*failed\]$", "FAIL\texample.com/bad [build failed]"),
+    Pattern("go test", Any, PartFailed, Any, r"^FAIL$", "FAIL"),
     Pattern("go test", Any, PackageFailed, Any, r"^FAIL\t(?<name>[^-\s]\S*)\t\S", "FAIL\texample.com/x\t0.1s"),
     Pattern("go test", Any, PackageEnded, Any, r"^\?\s+\t(?<name>\S+)\t\[no test files\]$", "?   \texample.com/x\t[no test files]"),
     Pattern("go test", Any, Broken, Any, r#"^\{.*"Action":"output","Package":"[^"]+","Output":".*\[build failed\]"#, r#"{"Action":"output","Package":"example.com/bad","Output":"FAIL\texample.com/bad [build failed]\n"}"#),

@@ -210,6 +210,12 @@ fn a_passing_run_clears_the_failing_tests_of_its_runner_and_directory_alone() {
         (&long("a"), &failed, &long("b"), passed, false),
         (&long("a"), &failed, &long("a"), passed, true),
         ("cargo test", &cargo_failed, "go test ./...", go_passed, false),
+        ("npm test", jest_failed, "npm run test:e2e", "PASS ./b.test.js\nTests:       1 passed, 1 total\n", false),
+        ("npm test", jest_failed, "yarn test:unit", "Tests:       1 passed, 1 total\n", false),
+        ("npm test", jest_failed, "npm run test:ci", "Tests:       1 passed, 1 total\n", true),
+        ("npm run test:e2e", jest_failed, "npm run test:e2e", jest_passed, true),
+        ("go test ./...", go_failed, "go test ./... 2>&1 | tail -2", "ok  \tm/z\t0.1s\nFAIL\n", false),
+        ("go test ./...", go_failed, "go test ./... 2>&1 | tail -2", go_passed, true),
     ];
     for (first, failed, second, passed, clears) in cases {
         let state = ran(&[(first, failed), (second, passed)]);
