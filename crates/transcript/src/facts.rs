@@ -292,13 +292,13 @@ const FILE_PROGRAMS: &str = "add|bat|blame|cat|checkout|chmod|code|cp|diff|du|fi
 /// The words in front of a program.
 const BEFORE_A_PROGRAM: &str = "command|env|exec|git|sudo|time";
 
-/// Returns the files of a shell line whose names have blanks or letters above ASCII, each with its place: what a program takes
-/// for a file, and the targets of redirections. Any other words in quotes may be a sentence.
+/// Returns the files of a shell line whose names have blanks, letters above ASCII, or signs that end a word, each with its place: what a
+/// program takes for a file, and the targets of redirections. Any other words in quotes may be a sentence.
 pub fn shell_files(line: &str) -> Vec<(Range<usize>, String)> {
     let mut found = Vec::new();
     let mut takes_files = None;
     for Token { kind, text, place } in shell::tokens(line) {
-        let is_special = text.contains(' ') || !text.is_ascii();
+        let is_special = text.chars().any(|c| !c.is_ascii() || !is_of_a_word(c));
         let is_plain = !line[place.clone()].contains(['$', '*', '`']) && is_file(&text);
         match kind {
             // The lines of a document in the command are not commands.
@@ -553,6 +553,32 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(plain_command(line), plain, "{line}");
+        }
+    }
+
+    #[test]
+    fn files_with_signs_in_their_names_are_read_as_the_shell_reads_them() {
+        let files = |line: &str| -> Vec<String> {
+            shell_files(line)
+                .into_iter()
+                .map(|(_, file)| file)
+                .collect()
+        };
+        for (line, expected) in [
+            (
+                "cat \"it's.md\" 'q\"uote.txt'",
+                &["it's.md", "q\"uote.txt"][..],
+            ),
+            (
+                "cat 'app/(auth)/[id]/page.tsx'",
+                &["app/(auth)/[id]/page.tsx"],
+            ),
+            ("head app/\\(auth\\)/layout.tsx", &["app/(auth)/layout.tsx"]),
+            ("cp 'a,b.csv' 'x;y.json'", &["a,b.csv", "x;y.json"]),
+            ("git commit -m 'fix (auth) in a.rs'", &[]),
+            ("cat $A/b.rs *.rs plain.rs", &[]),
+        ] {
+            assert_eq!(files(line), expected, "{line}");
         }
     }
 }
