@@ -817,25 +817,30 @@ fn variable(text: &str, sign: usize) -> Option<Secret> {
 /// Reports whether a text ends in what stands in front of a whole line, `+`, `.env:3:`, `.env-3-` or `3→`, or of a value: `--env=`.
 fn is_behind_mark(text: &str) -> bool {
     const REACH: usize = 256;
-    if !text.ends_with(['+', '-', ':', '→', '=']) {
-        return false;
-    }
-    let near = &text[text.ceil_char_boundary(text.len().saturating_sub(REACH))..];
-    let line = near.rsplit('\n').next().unwrap_or_default();
-    let word = line.rsplit([' ', '\t']).next().unwrap_or_default();
-    let is_first = word.len() == line.trim_start().len();
-    let is_place = |mark: char| {
-        let place = word.strip_suffix(mark).unwrap_or_default();
-        let number = place.rsplit(mark).next().unwrap_or_default();
-        let is_numbered =
-            number.len() < place.len() && number.bytes().all(|byte| byte.is_ascii_digit());
-        is_numbered || mark == ':' && place.contains(['.', '/']) && !place.contains("//")
+    let near = &text.as_bytes()[text.len().saturating_sub(REACH)..];
+    let Some(mark @ (b'+' | b'-' | b':' | b'=')) = near.last().copied() else {
+        return text.ends_with('→') && is_first_word(near);
     };
-    match word {
-        "+" | "-" => is_first,
-        _ if word.ends_with('=') => word.starts_with('-'),
-        _ => is_first && (word.ends_with('→') || is_place(':') || is_place('-')),
+    let begin = memchr::memrchr3(b' ', b'\t', b'\n', near).map_or(0, |at| at + 1);
+    let place = &near[begin..near.len() - 1];
+    if mark == b'=' {
+        return place.first() == Some(&b'-');
     }
+    let number = memchr::memrchr(mark, place).map(|at| &place[at + 1..]);
+    let is_numbered = number.is_some_and(|number| number.iter().all(u8::is_ascii_digit));
+    let is_file = || {
+        mark == b':'
+            && memchr::memchr2(b'.', b'/', place).is_some()
+            && memmem::find(place, b"//").is_none()
+    };
+    let is_of_diff = mark != b':' && place.is_empty();
+    (is_of_diff || is_numbered || is_file()) && is_first_word(near)
+}
+
+/// Reports whether a text has no blank behind the first word of its last line.
+fn is_first_word(text: &[u8]) -> bool {
+    let line = memchr::memrchr(b'\n', text).map_or(text, |at| &text[at + 1..]);
+    memchr::memchr2(b' ', b'\t', line.trim_ascii_start()).is_none()
 }
 
 fn named_secret(name: &str, range: Range<usize>) -> Secret {
