@@ -27,6 +27,7 @@ use pitstop_agent::AgentKind;
 use pitstop_core::{
     api::wire::{AgentState, StatusReport},
     config::is_host,
+    lineage::Iteration,
 };
 use pitstop_store::{PrivateDir, RunHistory, StoreTarget};
 
@@ -281,10 +282,8 @@ fn recorded_sessions(here: &Here) -> Result<Vec<Value>, String> {
 fn session_of(RunHistory { run, iterations }: &RunHistory) -> Value {
     let last = iterations.last();
     let used = last.and_then(|one| one.tokens_at_end.or(one.tokens_at_birth));
-    let costs = iterations
-        .iter()
-        .flat_map(|one| [one.cost_usd, one.summary_cost()]);
-    let cost = costs.flatten().reduce(|sum, one| sum + one);
+    let costs = iterations.iter().filter_map(Iteration::total_cost);
+    let cost = costs.reduce(|sum, one| sum + one);
     json!({
         "host": run.project.host,
         "project": run.project.path,

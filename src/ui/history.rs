@@ -14,7 +14,7 @@ use pitstop_base::keymap::Action;
 use pitstop_core::{
     app::{
         Model,
-        facts::{YOUNG, cost_of, lasted},
+        facts::{YOUNG, cost_of, lasted, total_cost_of},
         model::Focus,
     },
     lineage::{Cause, Iteration, RebootRecord, RunId, Way, past::Excerpt},
@@ -398,8 +398,8 @@ fn draw_query(buf: &mut Buffer, inner: Rect, model: &Model, theme: &Theme) -> Re
 fn cost_of_run(run: &RunId, model: &Model) -> Option<f64> {
     let all = model.view.history.all(&model.lineage);
     let of_it = all.filter(|(of, _)| *of == run);
-    let costs = of_it.flat_map(|(_, one)| [cost_of(one, model), one.summary_cost()]);
-    costs.flatten().reduce(|sum, cost| sum + cost)
+    let costs = of_it.filter_map(|(_, one)| total_cost_of(one, model));
+    costs.reduce(|sum, cost| sum + cost)
 }
 
 fn token_figures(iteration: &Iteration, model: &Model) -> String {

@@ -80,8 +80,7 @@ fn lines_in_force(turns: &[TurnFigures], lines: &GuardConfig) -> [(&'static str,
 fn points(turns: &[TurnFigures], iterations: &[Iteration]) -> Vec<Point> {
     let cost_before = |iteration: IterationId| -> f64 {
         let earlier = iterations.iter().filter(|one| one.iteration < iteration);
-        let costs = earlier.flat_map(|one| [one.cost_usd, one.summary_cost()]);
-        costs.flatten().sum()
+        earlier.filter_map(Iteration::total_cost).sum()
     };
     turns
         .iter()

@@ -36,8 +36,7 @@ impl Cost {
 
     fn add(&mut self, iteration: &Iteration) {
         self.iterations += 1;
-        let costs = [iteration.cost_usd, iteration.summary_cost()];
-        self.usd += costs.into_iter().flatten().sum::<f64>();
+        self.usd += iteration.total_cost().unwrap_or_default();
         self.at_least |= matches!(iteration.end_reason, None | Some(EndReason::Crash));
     }
 

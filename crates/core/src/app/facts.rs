@@ -487,6 +487,12 @@ pub fn cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
     now.filter(|_| iteration.is_open()).or(iteration.cost_usd)
 }
 
+/// Returns the same with the cost of the iteration's summary, which is in no session's.
+pub fn total_cost_of(iteration: &Iteration, model: &Model) -> Option<f64> {
+    let costs = [cost_of(iteration, model), iteration.summary_cost()];
+    costs.into_iter().flatten().reduce(|sum, one| sum + one)
+}
+
 /// The age up to which the screen follows an age by the second; from then on it does by the minute.
 pub const YOUNG: Duration = Duration::from_secs(10);
 
@@ -507,12 +513,13 @@ pub fn totals_of(iteration: &Iteration, model: &Model) -> TokenTotals {
 /// Returns what the run has spent so far: iterations, cost and time.
 pub fn spent(model: &Model) -> Spent {
     let iterations = model.lineage.iterations();
-    let cost =
-        |one: &Iteration| cost_of(one, model).unwrap_or(0.0) + one.summary_cost().unwrap_or(0.0);
+    let costs = iterations
+        .iter()
+        .filter_map(|one| total_cost_of(one, model));
     let run = model.autopilot.as_ref();
     Spent {
         iterations: iterations.len() as u64,
-        cost_usd: iterations.iter().map(cost).sum(),
+        cost_usd: costs.sum(),
         time: run.map_or(Duration::ZERO, |run| run.pilot.time(model.now)),
     }
 }

@@ -161,6 +161,12 @@ impl Iteration {
         self.summary_made.as_ref()?.cost_usd
     }
 
+    /// Returns its cost with that of its summary, in US dollars; none where neither is known.
+    pub fn total_cost(&self) -> Option<f64> {
+        let costs = [self.cost_usd, self.summary_cost()];
+        costs.into_iter().flatten().reduce(|sum, one| sum + one)
+    }
+
     /// Reports whether it is still open.
     pub const fn is_open(&self) -> bool {
         self.ended_at.is_none()
