@@ -10,14 +10,6 @@ use crate::{guard::ForecastReport, lineage::TrimRecord};
 use pitstop_agent::{AgentKind, bridge::Category};
 use pitstop_handoff::summary::SummaryMade;
 
-impl StatusReport {
-    /// Reports whether a reboot goes ahead by itself unless a person refuses it.
-    pub fn counts_down(&self) -> bool {
-        let due = |need: &NeedReport| need.kind == NeedKind::Review && need.until.is_some();
-        self.mode == "auto" && self.needs.iter().any(due)
-    }
-}
-
 /// The status, which `pitstop status --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusReport {
@@ -75,6 +67,14 @@ pub struct StatusReport {
     /// True while the agent is ended because the supervisor ends.
     #[serde(default)]
     pub quitting: bool,
+}
+
+impl StatusReport {
+    /// Reports whether a reboot goes ahead by itself unless a person refuses it.
+    pub fn counts_down(&self) -> bool {
+        let due = |need: &NeedReport| need.kind == NeedKind::Review && need.until.is_some();
+        self.mode == "auto" && self.needs.iter().any(due)
+    }
 }
 
 /// Something that a person is needed for, as part of a [`StatusReport`].
