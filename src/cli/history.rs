@@ -30,9 +30,6 @@ const ALL_RUNS: u32 = 1_000_000;
 /// The most iterations that a search finds.
 const FOUND: u32 = 500;
 
-/// The number of characters of a session's id that distinguish it from its neighbours in a table.
-const SHORT_ID: usize = 8;
-
 /// The number of characters of the shortest accepted beginning of a session's id: a shorter number is an iteration's.
 const SHORTEST_ID: usize = 4;
 
@@ -216,7 +213,7 @@ async fn find_iteration(
     let runs = list_runs(store, here, ALL_RUNS).await?;
     let number = one.trim_start_matches('#').parse().ok();
     let meant = match number.and_then(IterationId::new) {
-        Some(number) if one.len() < SHORT_ID => runs
+        Some(number) if one.len() < format::SHORT_ID => runs
             .iter()
             .max_by_key(|run| run.run.started_at)
             .map(|newest| (newest.run.run.clone(), number)),
@@ -436,7 +433,7 @@ fn table_fields(iteration: &IterationReport, next: Option<Cause>) -> Vec<String>
     let session = iteration.session_id.as_deref().unwrap_or("–");
     vec![
         iteration.iteration.to_string(),
-        session.chars().take(SHORT_ID).collect(),
+        format::short_id(session),
         match iteration.way.as_deref() {
             Some(way @ ("trim" | "in-place")) => format!("{cause}, {way}"),
             _ => cause,

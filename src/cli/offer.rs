@@ -35,9 +35,6 @@ const SESSIONS: usize = 30;
 /// The number of newest checkpoints that are searched for one of real work.
 const CHECKPOINTS: u32 = 20;
 
-/// The number of characters of an id that are shown.
-const SHORT_ID: usize = 8;
-
 /// The choice of what to start.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Choice {
@@ -240,7 +237,7 @@ impl PastSession {
 }
 
 fn checkpoint_row(one: &Checkpoint, now: DateTime<Utc>) -> PickerRow {
-    let short: String = one.id.to_string().chars().take(SHORT_ID).collect();
+    let short = format::short_id(one.id);
     let details = [
         (
             "checkpoint",

@@ -16,7 +16,7 @@ use super::{
     sessions::is_of_the_demo,
 };
 use crate::runtime::zone;
-use pitstop_base::{clock::Zone, private_file::read_at_most};
+use pitstop_base::{clock::Zone, format, private_file::read_at_most};
 use pitstop_core::{
     app::checkpoint::MANUAL,
     config::load::Flags,
@@ -250,7 +250,7 @@ fn table(found: &[Checkpoint], each: bool, zone: Zone) -> String {
                 let task = one.task.lines().next().unwrap_or_default();
                 let tags = one.tags.iter().filter(|tag| *tag != MANUAL);
                 vec![
-                    one.id.to_string().chars().take(8).collect(),
+                    format::short_id(one.id),
                     saved.format("%Y-%m-%d %H:%M:%S").to_string(),
                     made,
                     one.environment.clone(),

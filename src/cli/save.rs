@@ -19,7 +19,7 @@ use super::{
     template,
 };
 use crate::supervisor::program::DEMO;
-use pitstop_base::clean::one_line;
+use pitstop_base::{clean::one_line, format};
 use pitstop_core::{
     api::wire::{CheckpointBody, CheckpointReply},
     app::{
@@ -107,7 +107,7 @@ fn export(reply: &CheckpointReply, file: &Path, here: &Here) -> Result<(), Failu
     };
     let written = write_private(file, &format!("{}\n", checkpoint.to_json()));
     written.map_err(|error| {
-        let id: String = reply.checkpoint_id.chars().take(8).collect();
+        let id = format::short_id(&reply.checkpoint_id);
         out::failed(
             format!("the checkpoint {id} is saved, but cannot be written to {}: {error}", file.display()),
             format!("`pitstop restore --at {id}` goes on from it on this machine; on another one a file is needed"),
@@ -222,8 +222,7 @@ pub(super) fn scratchpad_text(here: &Here) -> Result<String, Failure> {
 
 /// Returns the newest session of this project and what it carried, if the store has that.
 fn last_carried(here: &Here) -> Result<Option<(SessionId, Carried)>, Failure> {
-    if here.open_files()?.is_none() {
-        // pitstop has never run here, and no database is made for the question.
+    if !here.has_store() {
         return Ok(None);
     }
     let of = HistoryOf::Project(here.project.clone());
@@ -271,13 +270,11 @@ fn handoff_text(
     git: &GitState,
 ) -> Result<String, Failure> {
     let settings = &here.config.handoff;
-    let objective = state.current_objective.as_ref();
-    let first = requests.first.as_ref();
-    let first = first.filter(|said| objective.is_none_or(|one| one.text != said.text.trim()));
+    let first = requests.first_beside(state.current_objective.as_ref());
     let marker = Marker {
         run: "saved".to_owned(),
         iteration: 0,
-        nonce: id.simple().to_string().chars().take(8).collect(),
+        nonce: format::short_id(id.simple()),
     };
     let lines = git_lines(git, settings);
     let sources = Sources {
@@ -306,7 +303,7 @@ fn human_lines(here: &Here, notes: &str) -> HumanLines {
 
 /// Returns the outcome of the saving, for people.
 pub(super) fn describe(reply: &CheckpointReply) -> String {
-    let id: String = reply.checkpoint_id.chars().take(8).collect();
+    let id = format::short_id(&reply.checkpoint_id);
     let mut text = format!(
         "{} {} of {} ({})\n",
         one_line(&reply.status),

@@ -60,6 +60,14 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The characters of an id that are shown: enough to find it by.
+pub const SHORT_ID: usize = 8;
+
+/// Formats an id by its beginning.
+pub fn short_id(id: impl fmt::Display) -> String {
+    id.to_string().chars().take(SHORT_ID).collect()
+}
+
 /// Formats a number of things: `1 turn`, `3 turns`, `2 stashes`.
 pub fn count<N: Copy + fmt::Display + PartialEq + From<u8>>(number: N, thing: &str) -> String {
     let plural = match thing {

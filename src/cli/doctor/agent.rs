@@ -22,6 +22,7 @@ use pitstop_agent::{
     bridge::Absence,
     claude::{self, limits::CompactionSettings},
 };
+use pitstop_base::format;
 use pitstop_core::api::wire::{AgentTools, StatusReport, TodoList};
 use pitstop_transcript::Tokens;
 
@@ -123,7 +124,7 @@ pub(super) fn session_id(here: &Here, report: Option<&StatusReport>, kept: &Kept
     } else {
         claude_config_dir(&here.config)
     };
-    let short: String = session.chars().take(8).collect();
+    let short = format::short_id(&session);
     match place.and_then(|place| transcript_in(&place, &session)) {
         Some(_) => Finding::ok(format!("the id that pitstop gives is used: session {short} has a transcript")),
         None => Finding::unknown(format!("session {short} has no transcript yet"))

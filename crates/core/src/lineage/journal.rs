@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::lineage::{Cause, IterationId, RunId, TrimRecord, Way, moment};
+use pitstop_base::format;
 use pitstop_transcript::SessionId;
 
 pub use super::reboot::Step;
@@ -233,14 +234,12 @@ fn sentence(entry: &JournalEntry, marker: Marker, recovery: &Recovery) -> String
         Step::Done => "was finished",
         Step::Failed => "had failed and was closed",
     };
-    // The beginning of the id is enough to find it in the history.
-    let named = |session: &SessionId| -> String { session.to_string().chars().take(8).collect() };
     let done = match recovery {
         Recovery::Nothing => "nothing is left to do".to_owned(),
         Recovery::RollBack { resume: Some(old) } => {
             format!(
                 "the old session {} is resumed and the handoff is kept for another review",
-                named(old)
+                format::short_id(old)
             )
         }
         Recovery::RollBack { resume: None } => {
@@ -252,13 +251,13 @@ fn sentence(entry: &JournalEntry, marker: Marker, recovery: &Recovery) -> String
         Recovery::FinishResume { session } if marker == Marker::PassedOver => {
             format!(
                 "the new session {} has gone on without the handoff and is resumed as it is",
-                named(session)
+                format::short_id(session)
             )
         }
         Recovery::FinishResume { session } => {
             format!(
                 "the new session {} has what it needs and is resumed; nothing is sent again",
-                named(session)
+                format::short_id(session)
             )
         }
     };

@@ -346,10 +346,7 @@ fn make(model: &Model) -> (Handoff, PreservedState) {
     }
     let closing = closing_words(model);
     let objective = state.current_objective.as_ref();
-    let is_objective =
-        |said: &&Said| objective.is_some_and(|objective| objective.text == said.text.trim());
-    let first_request = model.draft.requests.first.as_ref();
-    let first_request = first_request.filter(|said| !is_objective(said));
+    let first_request = model.draft.requests.first_beside(objective);
     let latest_request = model.draft.requests.latest.as_ref();
     let sources = Sources {
         scratchpad: model.draft.notes.parsed(),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use pitstop_handoff::preserved::Item;
 use pitstop_transcript::{
     human::{HumanWords, Said},
     words::without_images,
@@ -20,6 +21,13 @@ pub struct Requests {
 }
 
 impl Requests {
+    /// Returns the first prompt where it is not the objective itself, which is named beside it.
+    pub fn first_beside(&self, objective: Option<&Item>) -> Option<&Said> {
+        let first = self.first.as_ref()?;
+        let is_objective = objective.is_some_and(|one| one.text == first.text.trim());
+        (!is_objective).then_some(first)
+    }
+
     /// Takes over the human's requests, of which this text is none.
     pub(super) fn take(&mut self, words: &HumanWords, warmup: Option<&str>) {
         for one in [&mut self.first, &mut self.latest] {
