@@ -140,7 +140,40 @@ const DISTANT: [&str; 11] = [
 ];
 
 /// The words between a name and its value that say that it is its value.
-const LINKS: [&str; 6] = ["value", "is", "ist", "es", "est", "lautet"];
+const LINKS: [&str; 8] = ["value", "is", "ist", "es", "est", "lautet", "è", "é"];
+
+/// The parts, in small letters, by which words for a key or a token are known in other languages than English.
+const FOREIGN_KEYS: [&str; 16] = [
+    "schlüssel",
+    "schluessel",
+    "clé",
+    "clave",
+    "llave",
+    "chave",
+    "chiave",
+    "sleutel",
+    "nyckel",
+    "klucz",
+    "ключ",
+    "токен",
+    "キー",
+    "トークン",
+    "密钥",
+    "密鑰",
+];
+
+/// The parts of words beside them that make it a key which anyone may know.
+const FOREIGN_OPEN: [&str; 9] = [
+    "ffentlich",
+    "publi",
+    "públi",
+    "public",
+    "primär",
+    "primari",
+    "公開",
+    "公开",
+    "открыт",
+];
 
 /// The verdict of Go in front of the name of a test.
 const PASSED: &str = "--- PASS";
@@ -672,13 +705,17 @@ fn distant(text: &str, found: &mut Vec<Secret>) {
     }
 }
 
-/// Returns the kind of a random value by a secret's name in front of it. Between them are signs and up to three short words.
+/// Returns the kind of a random value by a secret's name in front of it. Between them are signs and up to three short words, or more of
+/// them where the last one says that the value follows.
 fn kind_by_name(text: &str, value: &str, is_key: bool) -> Option<&'static str> {
     // Beyond Latin, signs within a word are no letters, too.
     let is_letter = |c: char| c.is_alphanumeric() || ('\u{300}'..'\u{2000}').contains(&c);
     let is_word = |c: char| is_letter(c) || matches!(c, '_' | '-' | '.');
-    let (mut end, mut is_far) = (text.len(), false);
-    for _ in 0..4 {
+    let (mut end, mut is_far, mut is_linked) = (text.len(), false, false);
+    for at in 0..12 {
+        if at >= 4 && !is_linked {
+            return None;
+        }
         let rest = text[..end].trim_end_matches(|c: char| !is_letter(c));
         let word = &rest[rest.trim_end_matches(is_word).len()..];
         let (signs, between) = (&text[rest.len()..end], &text[rest.len()..]);
@@ -693,22 +730,37 @@ fn kind_by_name(text: &str, value: &str, is_key: bool) -> Option<&'static str> {
         let phrase = &rest[rest.trim_end_matches(|c| is_word(c) || c == ' ').len()..];
         let is_foreign = !word.is_ascii() && FOREIGN.iter().any(|one| word.contains(one));
         let is_sql = ends_with(phrase, "identified by");
-        let is_password = is_foreign || is_sql || is_password_name(word);
-        if is_password || is_distant_name(phrase) {
-            let is_known = is_password || is_secret_name(phrase);
+        let is_foreign_key = names_foreign_key(word, &text[rest.len() - phrase.len()..]);
+        let is_password = is_foreign
+            || is_sql
+            || is_password_name(word)
+            || is_foreign_key && word.eq_ignore_ascii_case("clave");
+        if is_password || is_foreign_key || is_distant_name(phrase) {
+            let is_known = is_password || is_foreign_key || is_secret_name(phrase);
             let is_near = !is_far && !is_sql;
             let is = is_key || is_known && is_given(phrase, is_password, is_near, between, value);
             let kind = if is_password { PASSWORD } else { SECRET };
             return (is && !is_id(word, value)).then_some(kind);
         }
         end = rest.len() - word.len();
-        let is_short = word.chars().count() <= 12 && !word.bytes().any(|b| b.is_ascii_digit());
+        let is_short = word.chars().count() <= 16 && !word.bytes().any(|b| b.is_ascii_digit());
         if !is_short && !text[..end].ends_with(" for ") || signs.contains(". ") {
             return None;
         }
-        is_far |= !LINKS.iter().any(|one| one.eq_ignore_ascii_case(word));
+        let is_link = LINKS.iter().any(|one| one.eq_ignore_ascii_case(word));
+        is_linked |= at == 0 && (is_link || signs.contains([':', '：']));
+        is_far |= !is_link;
     }
     None
+}
+
+/// Reports whether a word names a key in another language than English, and no word around it says that anyone may know it.
+fn names_foreign_key(word: &str, around: &str) -> bool {
+    let has = |text: &str, parts: &[&str]| {
+        let text = text.to_lowercase();
+        parts.iter().any(|part| text.contains(part))
+    };
+    has(word, &FOREIGN_KEYS) && !has(around, &FOREIGN_OPEN)
 }
 
 /// Reports whether a random value belongs to a name, by the form of both and what is between them.
@@ -732,7 +784,9 @@ fn is_given(phrase: &str, is_password: bool, is_near: bool, between: &str, value
     // A hash in hex names a version of something more often.
     let opens = phrase[..phrase.len() - last.len()].trim_end_matches(SEPARATORS);
     let mut openers = ["api", "access", "secret", "auth"].iter();
-    let opens = openers.any(|one| ends_with(opens, one));
+    let opens = openers.any(|one| ends_with(opens, one))
+        || phrase.contains("API")
+        || between.contains("API");
     let gap = between.replace("\\n", "\n");
     let is_below = gap.trim().is_empty() && gap.contains('\n');
     let mut links = LINKS.iter();

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path, time::Instant};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
 use super::{
-    planted::{ALNUM, Random, planted},
+    planted::{ALNUM, HEX, Random, planted},
     *,
 };
 
@@ -925,6 +925,50 @@ fn a_variable_is_masked_behind_what_stands_before_a_line() {
         "1+TOKEN=abcdefgh",
         "+API_KEY=<your key>",
         "+    # PASSWORD=...",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
+
+#[test]
+fn a_secret_at_the_end_of_a_longer_sentence_is_masked() {
+    for text in [
+        "Das Passwort für den Server lautet §",
+        "das Kennwort von Anna für die Datenbank ist §.",
+        "the password for the admin account is §",
+        "the password we use for the old staging server: §",
+        "le mot de passe de la base de données de production est §",
+        "la contraseña del usuario administrador es §",
+        "la clave es §",
+        "la password del database di produzione è §",
+        "пароль от базы данных на сервере: §",
+    ] {
+        for secret in ["Tr0ub4dor9xK2m", "k9Tz4QwX7mB2"] {
+            let masked = redact(&text.replace('§', secret)).into_owned();
+            assert!(!masked.contains(&secret[4..]), "{masked}");
+        }
+    }
+    let (mixed, hex) = (Random(21).text(ALNUM, 32), Random(22).text(HEX, 32));
+    for text in [
+        "Der API-Schlüssel ist §",
+        "la clé d'API de Stripe est §",
+        "a chave da API é §",
+        "APIキーは§です",
+        "本番環境のAPIトークンは§です",
+        "API密钥是§",
+    ] {
+        for secret in [&mixed, &hex] {
+            let masked = redact(&text.replace('§', secret)).into_owned();
+            assert!(!masked.contains(&secret[8..]), "{masked}");
+        }
+    }
+    for text in [
+        "the password for the test user is in Argon2Hasher",
+        "Das Passwort muss in der Datenbank stehen, der Commit ist 3f786850e387550fdab836ed7e6dc881de23001b",
+        "the password reset of the new account is handled by PasswordResetV2View",
+        "der öffentliche Schlüssel lautet 9MHhTqvL3bXk0Zr7Wc5yUd2Fe8Gj1Ap4SnOiQm6BxKs=",
+        "der Schlüssel in der Map ist userProfileV2Cache",
+        "la clé primaire est utilisateurId2Nom",
     ] {
         assert_eq!(redact(text), text);
     }
