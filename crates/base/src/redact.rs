@@ -190,7 +190,15 @@ const SEEDS: [&str; 9] = [
 const NAME_ENDS: [&str; 5] = ["base", "data", "value", "b64", "base64"];
 
 /// The words in front of `key` in a name that is no secret's.
-const OPEN_KEYS: [&str; 6] = ["primary", "foreign", "cache", "sort", "partition", "row"];
+const OPEN_KEYS: [&str; 7] = [
+    "primary",
+    "foreign",
+    "cache",
+    "sort",
+    "partition",
+    "row",
+    "idempotency",
+];
 
 /// The last words of names whose value may be an id in the form of a UUID; of `key`, only if it is the whole name.
 const ID_NAMES: [&str; 3] = ["sid", "session", "sessionid"];
@@ -583,7 +591,8 @@ fn is_padded(value: &str) -> bool {
 /// Reports whether a word goes on with a sentence on an option instead of being its value.
 fn is_prose(word: &str) -> bool {
     let bare = word.trim_end_matches(['.', ',', ':', ';', '?', '!']);
-    PROSE.contains(&bare)
+    PROSE.contains(&bare.trim_end_matches('s'))
+        || PROSE.contains(&bare)
         || bare.len() < word.len() && bare.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
@@ -602,6 +611,11 @@ fn is_value(value: &str) -> bool {
     let bare = lower.trim_matches(['*', '.', 'x', '-', '_']);
     // `ghp_xxxxxxxxxxxx` only shows how a key begins.
     let blanked = value.trim_end_matches(['*', 'x', 'X']).len() + 6 <= value.len();
+    // So does `ghp_...`.
+    let blanked = blanked
+        || value
+            .strip_suffix("...")
+            .is_some_and(|shown| shown.ends_with(['_', '-']));
     !value.is_empty()
         && !bare.is_empty()
         && !blanked
@@ -693,7 +707,10 @@ fn distant(text: &str, found: &mut Vec<Secret>) {
             value.len() <= VALUE_REACH && looks_random(value, true)
                 || is_rest(value.as_bytes()) && is_shuffled(value) && !value.contains(['.', '/'])
         };
-        if !is_key && !is_random() || !is_value(value) {
+        // What is called, or has parts, is a name of code.
+        let behind = &text[begin + value.len()..];
+        let is_code = behind.starts_with('(') || behind.starts_with("::");
+        if is_code || !is_key && !is_random() || !is_value(value) {
             continue;
         }
         let before = text.ceil_char_boundary(begin.saturating_sub(DISTANCE));
@@ -817,9 +834,17 @@ fn is_id(name: &str, value: &str) -> bool {
     let lengths = value.split('-').map(str::len);
     let is_uuid = lengths.eq([8, 4, 4, 4, 12]) && is_hex(value);
     let may_be_id = name == "key" || names_session(name);
+    // The key of a cache ends in the hash of what is in it: `Linux-node-9f86…`.
+    let is_of_hash = name == "key"
+        && value
+            .rsplit_once('-')
+            .is_some_and(|(_, hash)| hash.len() == 64 && is_hex(hash));
     // The model signs its thoughts so that the service knows them again.
     let is_thought = name == "signature" && value.len() >= 128 && value.starts_with('E');
-    is_uuid && may_be_id || is_thought || ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
+    is_uuid && may_be_id
+        || is_of_hash
+        || is_thought
+        || ID_PREFIXES.iter().any(|prefix| value.starts_with(prefix))
 }
 
 /// Reports whether a name is that of a session, whose value is often a word: `DESKTOP_SESSION=gnome`.

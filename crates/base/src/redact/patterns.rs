@@ -441,9 +441,10 @@ pub(super) static PATTERNS: [Pattern; 41] = [
     },
     Pattern {
         mark: "password=",
-        regex: r#"\b(?:host|user|username|dbname|uid)=\S+ (?:[a-z_]+=\S+ )*?password=([^\s'"]{3,})"#,
+        // With commas it is a call.
+        regex: r#"\b(?:host|user|username|dbname|uid)=\S*[^\s,] (?:[a-z_]+=\S*[^\s,] )*?password=([^\s'"]{3,})"#,
         example: "host=h user=ada password=§ dbname=d",
-        counter: "user=ada password=$PW",
+        counter: "connect(host=h, user=user, password=password, port=1)",
         ..ANY_PASSWORD
     },
     Pattern {

@@ -973,3 +973,33 @@ fn a_secret_at_the_end_of_a_longer_sentence_is_masked() {
         assert_eq!(redact(text), text);
     }
 }
+
+#[test]
+fn calls_keys_of_caches_and_shown_prefixes_are_left_alone() {
+    let hash = Random(41).text(HEX, 64);
+    let cached = [
+        format!("Cache restored from key: Linux-node-{hash}"),
+        format!("cache key: node-modules-{hash}"),
+    ];
+    let open = [
+        "connect(host=host, user=user, password=password, database=db)",
+        "connect(host=\"h\", user=settings.USER, password=settings.PASSWORD)",
+        "def login(self, user=None, password=None, usenetrc=True):",
+        "export GITHUB_TOKEN=ghp_...",
+        "export OPENAI_API_KEY=\"sk-...\"",
+        "Idempotency-Key: 3f2b8c1a-9d4e-4f6a-8b7c-0d1e2f3a4b5c",
+        "use the --password options, or --password flags",
+        "signKey = xmlSecCryptoAppKeyLoadEx2(file, format)",
+        "ErrorKind::Key(inner) => TryIntoHeaderErrorKindOfV2::Key(inner)",
+    ];
+    for text in open.into_iter().chain(cached.iter().map(String::as_str)) {
+        assert_eq!(redact(text), text);
+    }
+    for text in [
+        "host=h user=ada password=sunflower dbname=d",
+        "host=a,b port=1 user=ada password=sunflower",
+        "API_KEY=sunflower9...",
+    ] {
+        assert!(redact(text).contains(MASK), "{text}");
+    }
+}
