@@ -262,7 +262,7 @@ const ANY_PASSWORD: Pattern = Pattern {
 };
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 41] = [
+pub(super) static PATTERNS: [Pattern; 47] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -368,22 +368,22 @@ pub(super) static PATTERNS: [Pattern; 41] = [
         ..ANY_PASSWORD
     },
     Pattern {
-        command: "curl",
+        command: "curl|etcdctl",
         regex: " (?:-[a-zA-Z]{1,4}[uU] |-[uU]|--(?:proxy-)?user[ =]) *<login>",
         example: "curl -su ada:§ https://example.org",
         counter: "curl -u \"$USER:$TOKEN\" https://example.org",
         ..ANY_PASSWORD
     },
     Pattern {
-        command: "http |https ",
-        regex: " -(?:[a-zA-Z]{1,4}a |a) *<login>",
+        command: "http |https |xh |xhs |jenkins-cli",
+        regex: " -(?:[a-zA-Z]{1,4}a |a|auth ) *<login>",
         example: "http -a ada:§ GET example.org",
         counter: "http -a ada GET example.org",
         ..ANY_PASSWORD
     },
     Pattern {
         mark: "password|passwd|passphrase",
-        regex: r"--(?:\w+[_-])*pass(?:word|wd|phrase)= *<value>",
+        regex: r"--(?:\w+[_.-])*pass(?:word|wd|phrase)= *<value>",
         example: "tool --user ada --password=§ --dry-run",
         counter: "the --password option, and --password=…",
         ..ANY_PASSWORD
@@ -448,8 +448,8 @@ pub(super) static PATTERNS: [Pattern; 41] = [
         ..ANY_PASSWORD
     },
     Pattern {
-        mark: "-D",
-        regex: r#"-D[0-9A-Za-z_.-]*(?i:password|passwd)=([^\s'"]{3,})"#,
+        mark: "-D|-P",
+        regex: r#"-[DP][0-9A-Za-z_.-]*(?i:password|passwd|passphrase)=([^\s'"]{3,})"#,
         example: "java -Djavax.net.ssl.trustStorePassword=§ a",
         counter: "java -Dpassword=$PW a",
         ..ANY_PASSWORD
@@ -521,11 +521,56 @@ pub(super) static PATTERNS: [Pattern; 41] = [
     },
     Pattern {
         command: "echo|printf",
-        mark: "sudo|passwd|--password-stdin|secret",
-        regex: r" (?:-n +)?<value> *\| *(?:sudo +-S|(?:sudo +)?(?:ch)?passwd\b|.*(?:--password-stdin|\bsecrets? (?:create|set|put)\b))",
+        mark: "sudo|passwd|--password-stdin|--passphrase-fd|secret|kinit|cryptsetup|env add",
+        regex: r" (?:-n +)?<value> *\| *(?:sudo +-S|(?:sudo +)?(?:(?:ch)?passwd|kinit|cryptsetup)\b|.*(?:--pass(?:word-stdin|phrase-fd)|\b(?:secrets?(?: versions)? (?:add|create|set|put)|env add)\b))",
         example: "echo § | sudo -S ls",
         counter: "echo $PW | sudo -S ls",
         ..ANY_PASSWORD
+    },
+    Pattern {
+        mark: "<<<",
+        regex: r"(?:sudo +-S|\b(?:ch)?passwd|\bkinit|--stdin|--password-stdin|--passphrase-fd)\b[^\n|;]*<<< *<value>",
+        example: "sudo -S ls <<< '§'",
+        counter: "sudo tee /etc/motd <<< 'welcome'",
+        ..ANY_PASSWORD
+    },
+    Pattern {
+        command: "keytool|jarsigner|apksigner",
+        regex: " (?:-(?:[a-z]*store|key)pass +|--(?:ks|key)-pass +pass:)<value>",
+        example: "apksigner sign --ks-pass pass:§ a.apk",
+        counter: "keytool -list -keystore a.jks",
+        ..ANY_PASSWORD
+    },
+    Pattern {
+        mark: "auth=(|asic|redential|asicAuth",
+        regex: r#"(?i:auth=|basic_?auth|NetworkCredential|PasswordCredentials)\( *["'][^"'\n]*["'], *["']([^"'\s]{3,})["']"#,
+        example: "requests.get(url, auth=('ada', '§'))",
+        counter: "HTTPBasicAuth('user', 'pass')",
+        ..ANY_PASSWORD
+    },
+    Pattern {
+        mark: "SecureString",
+        regex: r#"ConvertTo-SecureString +(?:-String +)?["']([^"'\s]{3,})["']"#,
+        example: "ConvertTo-SecureString '§' -AsPlainText -Force",
+        counter: "ConvertTo-SecureString $env:PW -AsPlainText",
+        ..ANY_PASSWORD
+    },
+    Pattern {
+        mark: "requirepass |masterauth ",
+        regex: r#"\b(?:requirepass|masterauth) +["']?([^\s"']{3,})"#,
+        is_secret: |value| is_value(value) && looks_random(value, true),
+        example: "CONFIG SET requirepass §z9",
+        counter: "requirepass is not set",
+        ..ANY_PASSWORD
+    },
+    Pattern {
+        kind: "password hash",
+        command: "",
+        mark: "$2|$1$|$5$|$6$|$7$|$y$|$apr1$|$argon2|$scrypt|$pbkdf2",
+        regex: r"((?:\$2[abxy]?\$[0-9]{2}\$[./0-9A-Za-z]{53}|\$(?:[1567y]|apr1)\$[./0-9A-Za-z=,$]{20,}|\$(?:argon2(?:id|i|d)|scrypt|pbkdf2[0-9a-z-]*)\$[./0-9A-Za-z=,+$-]{20,}))",
+        is_secret: |_| true,
+        example: "root:$6$a1B2c3D4$§§:19000:0:99999:7:::",
+        counter: "printf '%s' \"$1$2$3\"",
     },
     // Django makes it of these signs, brackets among them, which are code elsewhere.
     Pattern {

@@ -1003,3 +1003,47 @@ fn calls_keys_of_caches_and_shown_prefixes_are_left_alone() {
         assert!(redact(text).contains(MASK), "{text}");
     }
 }
+
+#[test]
+fn passwords_in_calls_pipes_and_hashes_are_masked() {
+    for text in [
+        "requests.get(url, auth=('ada', '§'))",
+        "s.auth = HTTPBasicAuth(\"ada\", \"§\")",
+        "new NetworkCredential(\"ada\", \"§\")",
+        "ConvertTo-SecureString '§' -AsPlainText -Force",
+        "redis-cli CONFIG SET requirepass §",
+        "sudo -S ls <<< '§'",
+        "echo '§' | gpg --batch --passphrase-fd 0 -d f",
+        "echo '§' | kinit ada@EXAMPLE.ORG",
+        "echo -n § | gcloud secrets versions add db --data-file=-",
+        "keytool -genkey -keystore k -storepass § -keypass §",
+        "mvn deploy -Dgpg.passphrase=§",
+        "gradle publish -PossrhPassword=§",
+        "java -jar a.jar --spring.datasource.password=§",
+        "etcdctl --user root:§ get /x",
+        "java -jar jenkins-cli.jar -auth ada:§ build x",
+    ] {
+        let masked = redact(&text.replace('§', "sunFlower9z")).into_owned();
+        assert!(masked.contains(MASK), "{masked}");
+        assert!(!masked.contains("lower9z"), "{masked}");
+    }
+    let salted = Random(51).text(ALNUM, 53);
+    for text in [
+        format!("ada:$2y$10${salted}"),
+        format!("root:$6$a1B2c3D4${salted}:19000:0:99999:7:::"),
+        format!("hash = '$argon2id$v=19$m=65536,t=3,p=4${salted}'"),
+        format!("ada:$apr1$a1b2c3d4${}", &salted[..22]),
+    ] {
+        let masked = redact(&text).into_owned();
+        assert!(!masked.contains(&salted[12..22]), "{masked}");
+    }
+    for text in [
+        "sudo tee /etc/motd <<< 'welcome to this host'",
+        "HTTPBasicAuth('user', 'pass')",
+        "requirepass is not set, auth=(user, password)",
+        "printf '%s' \"$1$2$3$4$5$6$7\"",
+        "cargo build -Pprofile=x --profile=release",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
