@@ -150,6 +150,13 @@ fn unfounded_lines(
     for item in beside.filter(|item| matches!(item.source.as_str(), "git" | "scratchpad")) {
         claims.look_in(&item.text);
     }
+    for decision in &report.key_decisions {
+        let of_notes = report.sources.iter();
+        let mut of_notes = of_notes.filter(|item| item.source == "scratchpad");
+        if of_notes.any(|item| item.text == decision.text) {
+            claims.look_in(decision.reason.as_deref().unwrap_or_default());
+        }
+    }
     let lines = claims
         .into_unfounded()
         .into_iter()

@@ -24,6 +24,7 @@ use pitstop_transcript::{
         chosen_answers, parse_item,
     },
     prompts,
+    prose::LEFT_OUT,
     record::{Splitter, parsed_records},
     steps::{self, IN_BACKGROUND, STEPS_HEADING, denial_reason, is_outcome},
     words::{Fences, without_images},
@@ -36,9 +37,16 @@ const CUT: char = '…';
 /// The line in place of the middle of a request; the lines beside it are cut, too.
 const CUT_LINE: &str = "> …";
 
+/// The section of what the agent stated, each item with the date at which it was taken in.
+const STATED: &str = "## Constraints";
+
+/// The section that holds sections of its own, and those that may follow it.
+const NOTES: &str = "## Scratchpad";
+const BEHIND_NOTES: [&str; 3] = ["## Masked secrets", "## Left out for size", CLOSING_HEADING];
+
 /// The sections that are not about the session.
 const OF_OTHERS: [&str; 4] = [
-    "## Scratchpad",
+    NOTES,
     "## Included files",
     "## Masked secrets",
     "## Left out for size",
@@ -49,7 +57,7 @@ const SAID: [&str; 9] = [
     OBJECTIVE_HEADING,
     PLAN_HEADING,
     "## Next step",
-    "## Constraints",
+    STATED,
     "## Key decisions",
     "## Rejected",
     "## Pending",
@@ -184,7 +192,10 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
     for (at, text) in all.iter().copied().enumerate().skip(1) {
         let outside = fences.is_outside(text);
         if text.starts_with("## ") {
-            heading = text.trim_end();
+            // The scratchpad may have any heading.
+            if heading != NOTES || BEHIND_NOTES.contains(&text.trim_end()) {
+                heading = text.trim_end();
+            }
             continue;
         }
         let is_mark = text.trim_start().starts_with("```");
@@ -202,6 +213,17 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
                     add_text(text, &mut claims);
                 }
                 true
+            }
+            (OBJECTIVE_HEADING, _) if has_cut_beside(&all, at) => {
+                if !matches!(text.trim(), "" | LEFT_OUT) {
+                    claims.push(Claim::Part(plain_text(text)));
+                }
+                false
+            }
+            (STATED, true) => {
+                let said = parse_item(text).map_or_else(String::new, |said| said.text);
+                add_text(&said, &mut claims);
+                false
             }
             (PROMPTS_HEADING, _) => {
                 let said = parse_item(text).filter(|_| !text.starts_with("- ("));
@@ -232,6 +254,12 @@ fn lines_of(handoff: &str) -> Vec<Line<'_>> {
         }
     }
     lines
+}
+
+/// Reports whether the line beside this one stands for the middle of a text, or this one does.
+fn has_cut_beside(lines: &[&str], at: usize) -> bool {
+    let mut near = at.saturating_sub(1)..=at + 1;
+    near.any(|at| lines.get(at).is_some_and(|line| line.trim() == LEFT_OUT))
 }
 
 /// Adds the claim that a text is found unchanged, or, if it was cut, that each remaining part is found.
@@ -727,5 +755,33 @@ mod tests {
         assert_eq!(found(&record), 1);
         record["toolDenialKind"] = json!("user-rejected");
         assert_eq!(found(&record), 0);
+    }
+
+    #[test]
+    fn dates_notes_and_cuts_of_our_own_are_no_claims() {
+        for (heading, line, count) in [
+            ("## Constraints", "- 2026-12-01: Only one commit, please", 0),
+            (
+                "## Constraints",
+                "- 2026-12-01: Only one invention, please",
+                1,
+            ),
+        ] {
+            let (text, _) = edited(heading, line);
+            assert_eq!(unfounded(&text).len(), count, "{line}");
+        }
+        let begin = "pitstop handoff · r · iteration 1 · 0\n\n## Objective\n\n";
+        let notes = "## Scratchpad\n\n## Rejected\n\n- `src/invented.rs` | slow\n\n## Carry on\n\n";
+        for (body, count) in [
+            ("Port the par\n…\nain: it is live.\n", 0),
+            ("Port the par\n…\nain: it is dead.\n", 1),
+        ] {
+            let found = unfounded(&format!("{begin}{body}\n{notes}Go on."));
+            assert_eq!(found.len(), count, "{found:?}");
+        }
+        let found = unfounded(&format!(
+            "{begin}{PROMPT}\n\n{notes}Look at src/invented.rs."
+        ));
+        assert_eq!(found.len(), 1, "{found:?}");
     }
 }
