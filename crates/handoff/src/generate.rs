@@ -237,7 +237,7 @@ impl Generator {
         };
         let whole = render(&sections, &left_out)?;
         if whole.len() > max {
-            keep_heads(&mut sections, &mut left_out, whole.len() - max);
+            keep_heads(&mut sections, &mut left_out, whole.len() - max, max / 2);
         }
         let mut size: usize = sections.values().map(String::len).sum();
         let mut text = None;
@@ -436,25 +436,31 @@ fn the_end_of(name: &str) -> String {
 const HEAD: usize = 1_024;
 
 /// Cuts the ends of the largest sections, down to one common size, so that `over` bytes go; if that is not
-/// enough, down to [`HEAD`]. The last steps are exempt: they have a size of their own, and their end is the important part.
+/// enough, down to [`HEAD`], and the open items down to `pending`. The last steps are exempt: they have a size of their own, and their
+/// end is the important part.
 fn keep_heads(
     sections: &mut BTreeMap<&'static str, String>,
     left_out: &mut Vec<String>,
     over: usize,
+    pending: usize,
 ) {
     // The entry that names a cut section takes room, too, and whole lines are cut.
     const NAMED: usize = 64;
     let may_lose = CUT_ORDER.iter().filter(|(key, _)| *key != "steps");
-    let sizes: Vec<usize> = may_lose
+    let may_lose = may_lose.chain([&("pending", "pending items")]);
+    let least_of = |key: &str| if key == "pending" { pending } else { HEAD };
+    let sizes: Vec<(usize, usize)> = may_lose
         .clone()
-        .filter_map(|(key, _)| sections.get(key))
-        .map(String::len)
+        .filter_map(|(key, _)| Some((sections.get(key)?.len(), least_of(key))))
         .collect();
     let lost = |most: usize| -> usize {
-        let larger = sizes.iter().filter(|size| **size > most);
-        larger.map(|size| (size - most).saturating_sub(NAMED)).sum()
+        let over = sizes
+            .iter()
+            .map(|(size, least)| size.saturating_sub(most.max(*least)));
+        over.map(|over| over.saturating_sub(NAMED)).sum()
     };
-    let (mut low, mut high) = (HEAD, sizes.iter().copied().max().unwrap_or(HEAD).max(HEAD));
+    let largest = sizes.iter().map(|(size, _)| *size).max().unwrap_or(HEAD);
+    let (mut low, mut high) = (HEAD, largest.max(HEAD));
     while low < high {
         let middle = (low + high).div_ceil(2);
         if lost(middle) >= over {
@@ -464,6 +470,7 @@ fn keep_heads(
         }
     }
     for (key, name) in may_lose {
+        let low = low.max(least_of(key));
         let Some(body) = sections.get_mut(key).filter(|body| body.len() > low) else {
             continue;
         };
@@ -694,5 +701,37 @@ mod tests {
             assert_eq!(items > 0, handoff.text.contains("## Next step"));
             assert_eq!(items > 1, handoff.text.contains("## Pending"));
         }
+    }
+
+    #[test]
+    fn a_long_list_of_open_items_leaves_room_for_the_rest() {
+        let mut state = PreservedState::default();
+        state.set_objective("Port all modules", Origin::Human);
+        for n in 0..1_000 {
+            let item = format!("port src/modules/module_{n}.rs and its tests to the new interface");
+            state.add_pending(&item, Origin::Human);
+        }
+        state.record_decision("keep the old names", "others use them", None, Origin::Human);
+        let marker = marker();
+        let sources = Sources {
+            git: &["branch topic".to_owned()],
+            latest_request: "Never push.",
+            ..Sources::new(&marker, &state)
+        };
+        let handoff = Generator::default().generate(&sources, 50_000).unwrap();
+        for part in [
+            "> Never push.",
+            "- branch topic",
+            "keep the old names",
+            "module_100.rs",
+        ] {
+            assert!(
+                handoff.text.contains(part),
+                "{part}: {:?}",
+                handoff.left_out
+            );
+        }
+        assert_eq!(handoff.left_out, ["the end of the pending items"]);
+        assert!(handoff.text.len() <= 50_000 && handoff.text.len() > 45_000);
     }
 }
