@@ -162,15 +162,22 @@ pub(super) fn observe_file(given: Option<&OsStr>) -> Option<PathBuf> {
         .or_else(|| secrets_file_here("observe").ok())
 }
 
-/// Returns a payload that is larger than is passed on with its longest texts cut; where that is not enough, or it is no JSON, its
-/// beginning.
+/// Returns a payload that is larger than is passed on with its longest texts cut, or without the result of its call; where that is not
+/// enough, or it is no JSON, its beginning.
 fn fitted(mut body: Vec<u8>) -> Vec<u8> {
     if body.len() <= INPUT_LIMIT {
         return body;
     }
     if let Ok(mut payload) = serde_json::from_str(&mend_json(&body)) {
         cut_texts(&mut payload);
-        let cut = payload.to_string();
+        let mut cut = payload.to_string();
+        if cut.len() > INPUT_LIMIT
+            && let Some(fields) = payload.as_object_mut()
+        {
+            // Pictures, or the lines of a patch: of such a result the supervisor reads nothing.
+            fields.remove("tool_response");
+            cut = payload.to_string();
+        }
         if cut.len() <= INPUT_LIMIT {
             return cut.into_bytes();
         }
@@ -315,6 +322,27 @@ mod tests {
                 .into_bytes(),
         ] {
             assert_eq!(fitted(hopeless.clone()), hopeless[..INPUT_LIMIT]);
+        }
+    }
+
+    #[test]
+    fn a_payload_of_very_many_texts_is_reported_without_its_result() {
+        let cell = json!({"image": "A".repeat(100 * 1024)});
+        let shot = json!({"type": "image", "data": "B".repeat(TEXT_LIMIT)});
+        for result in [
+            json!({"file": {"cells": vec![cell; 16]}}),
+            json!(vec![shot; 9]),
+            json!({"structuredPatch": [{"lines": vec!["+ a line of a lock file"; 60_000]}]}),
+        ] {
+            let input = json!({"file_path": "/p/a"});
+            let payload =
+                json!({"tool_use_id": "t1", "tool_input": input, "tool_response": result, "z": 1});
+            let body = payload.to_string().into_bytes();
+            assert!(body.len() > INPUT_LIMIT);
+            let mut expected = payload;
+            expected.as_object_mut().unwrap().remove("tool_response");
+            let cut: Value = serde_json::from_slice(&fitted(body)).unwrap();
+            assert_eq!(cut, expected);
         }
     }
 }
