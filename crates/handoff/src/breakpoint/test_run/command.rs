@@ -42,11 +42,17 @@ const NARROW: &str = "-k|-m|-p|--package|--lib|--test|--bin|--doc|--example|-E|-
     -Dtest|-pl|--tests|-R|-L|-I|--test_filter|--name|--plain-name|--filter-method|\
     --deselect|--ignore|--ignore-glob|--exclude|--exclude-group|-skip|--testPathIgnorePatterns|\
     --testPathPattern|--testPathPatterns|--selectProjects|--project|--changed|--changedSince|--onlyChanged|\
-    --findRelatedTests|--shard|--partition|--stale|--bins|--examples|--benches|-LE";
+    --findRelatedTests|--shard|--partition|--stale|--bins|--examples|--benches|-LE|\
+    --testsuite|--exclude-testsuite|--pattern|--exclude-pattern|--ignored|--run-ignored|--filterset|--filter-class|\
+    --filter-namespace|--filter-trait|--fgrep|--invert|--tags|--exclude-tags|--test-skip-pattern|--test_tag_filters|\
+    -Dgroups|-DexcludedGroups|-Dit.test";
 
-/// The flags with a value in the next word that selects no tests.
+/// The flags with a value in the next word that selects no tests. None of them is without a value in another runner.
 const VALUED: &str = "-coverprofile|-timeout|--config|--console|--cov|--cov-report|--features|--import|--logger|--reporter|--settings|\
-    --target|--tb|--test-reporter";
+    --target|--tb|--test-reporter|-W|-covermode|-mod|-shuffle|-tags|--collect|--configuration|--coverage-clover|\
+    --coverage-html|--coverageDirectory|--coverageReporters|--env|--environment|--format|--formatter|--junit-xml|\
+    --junitxml|--log-cli-level|--log-junit|--log-level|--maxWorkers|--order|--order-by|--override-ini|--pool|--reporters|\
+    --require|--results-directory|--rootdir|--verbosity";
 
 /// The flags with which a run ends at a test that fails, so that the others show nothing.
 const STOPS: &str =
@@ -328,11 +334,14 @@ impl Command {
         let mut paths = Vec::new();
         let mut before = "";
         let is_gradle = row.word == "gradle test";
+        // Behind `-p` pytest has a plugin, and others a package.
+        let is_plugin = |flag: &str| row.word == "pytest" && flag == "-p";
         for word in rest {
             let word = word.as_str();
-            let is_value = is_among(VALUED, std::mem::replace(&mut before, word));
+            let last = std::mem::replace(&mut before, word);
+            let is_value = is_among(VALUED, last) || is_plugin(last);
             let flag = word.split('=').next().unwrap_or_default();
-            if is_among(NARROW, flag) || is_gradle && flag == "-x" {
+            if is_among(NARROW, flag) && !is_plugin(flag) || is_gradle && flag == "-x" {
                 return Scope::Some;
             }
             let number = word.chars().all(|c| c.is_ascii_digit());

@@ -98,7 +98,7 @@ pub(super) const ROWS: [Row; 23] = [
     Row { word: "vitest", called: ("", "vitest"), plain: &["run"], by_script: true, many: false },
     Row { word: "mocha", called: ("", "mocha"), plain: &[], by_script: true, many: false },
     Row { word: "node --test", called: ("node", "--test"), plain: &[], by_script: true, many: false },
-    Row { word: "rspec", called: ("", "rspec"), plain: &[], by_script: false, many: false },
+    Row { word: "rspec", called: ("", "rspec"), plain: &["d", "doc", "documentation", "p", "progress"], by_script: false, many: false },
     Row { word: "phpunit", called: ("", "phpunit|pest"), plain: &[], by_script: false, many: false },
     Row { word: "dotnet test", called: ("dotnet", "test"), plain: &["Release", "Debug", "minimal", "normal", "quiet"], by_script: false, many: true },
     Row { word: "mix test", called: ("mix", "test"), plain: &[], by_script: false, many: false },

@@ -641,3 +641,49 @@ fn a_gradle_command_that_only_builds_is_no_test_run() {
         assert_eq!(found.len(), runs, "{line}");
     }
 }
+
+#[test]
+fn the_value_of_a_flag_selects_no_tests_and_a_suite_does() {
+    for (runner, line, all) in [
+        ("rspec", "bundle exec rspec --format documentation", true),
+        ("rspec", "rspec -f d --order rand", true),
+        (
+            "rspec",
+            "rspec --format documentation spec/a_spec.rb",
+            false,
+        ),
+        ("rspec", "rspec --pattern=spec/models/*_spec.rb", false),
+        ("pytest", "pytest -q -p no:cacheprovider", true),
+        ("pytest", "python -m pytest -W error --junitxml a.xml", true),
+        (
+            "pytest",
+            "pytest -p no:cacheprovider tests/test_a.py",
+            false,
+        ),
+        (
+            "phpunit",
+            "vendor/bin/phpunit --configuration phpunit.xml",
+            true,
+        ),
+        ("phpunit", "vendor/bin/phpunit --testsuite=Unit", false),
+        (
+            "go test",
+            "go test -tags integration -covermode atomic ./...",
+            true,
+        ),
+        ("mix test", "mix test --formatter JUnitFormatter", true),
+        (
+            "dotnet test",
+            "dotnet test --collect \"XPlat Code Coverage\"",
+            true,
+        ),
+        ("mvn test", "mvn test -Dgroups=fast", false),
+        ("cargo test", "cargo test -- --ignored", false),
+        ("cargo test", "cargo test -p web", false),
+    ] {
+        let row = ROWS.iter().find(|row| row.word == runner).unwrap();
+        let runs = command::read_commands(line, None);
+        let (_, scope) = place_of_runs(&runs_of(&runs, row), row, false);
+        assert_eq!(scope == Scope::All, all, "{line}");
+    }
+}

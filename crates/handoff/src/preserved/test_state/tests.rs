@@ -581,3 +581,32 @@ fn a_run_that_leaves_tests_out_fixes_none_of_them() {
         assert!(state.fixed.is_empty(), "{second}");
     }
 }
+
+#[test]
+fn a_run_of_one_suite_or_of_ignored_tests_clears_no_other_and_a_format_hinders_none() {
+    let phpunit = "There was 1 failure:\n\n1) T\\ATest::testB\nFailed asserting\n\nFAILURES!\nTests: 3, Assertions: 3, Failures: 1.\n";
+    let rspec = "..F\n\nFinished in 0.01 seconds\n3 examples, 1 failure\n\nFailed examples:\n\nrspec ./spec/a_spec.rb:5 # Basket holds\n";
+    for (first, failed, second, passed, clears) in [
+        (
+            "vendor/bin/phpunit",
+            phpunit,
+            "vendor/bin/phpunit --testsuite=Unit",
+            "OK (3 tests, 5 assertions)\n",
+            false,
+        ),
+        (
+            "bundle exec rspec",
+            rspec,
+            "bundle exec rspec --format documentation",
+            "Finished in 0.01 seconds\n3 examples, 0 failures\n",
+            true,
+        ),
+    ] {
+        let state = ran(&[(first, failed), (second, passed)]);
+        assert_eq!(state.failing.is_empty(), clears, "{second}: {state:?}");
+    }
+    let mut state = TestState::default();
+    state.apply_outcomes(&cargo("cargo test", &[("a", "FAILED"), ("b", "ok")]));
+    state.apply_outcomes(&cargo("cargo test -- --ignored", &[("slow", "ok")]));
+    assert_eq!(state.failing, ["a"]);
+}
