@@ -661,11 +661,16 @@ fn assignments(text: &str, found: &mut Vec<Secret>) {
 /// Reports whether this is the password of a variable or a constant: `DB_PASSWORD: winter2024`. The value of a type has no digit.
 fn is_of_constant(name: &str, value: &str) -> bool {
     let is_upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
-    let has = |class: fn(&u8) -> bool| value.as_bytes().iter().any(class);
-    name.contains('_')
+    (name.contains('_') || name.ends_with("PASSWORD"))
         && name.bytes().all(is_upper)
         && is_password_name(name)
-        && value.len() >= 6
+        && is_mixed_word(value)
+}
+
+/// Reports whether a value may be the password of a constant, and no name of a type or of a place.
+fn is_mixed_word(value: &str) -> bool {
+    let has = |class: fn(&u8) -> bool| value.as_bytes().iter().any(class);
+    value.len() >= 6
         && has(u8::is_ascii_digit)
         && has(u8::is_ascii_alphabetic)
         && !value.contains(['.', ' '])

@@ -8,8 +8,8 @@
 //! A secret that only its name shows (`PASSWORD=…`) has no shape: see the parent module.
 
 use super::{
-    PASSWORD, SECRET, distinct, is_base64, is_plain, is_prose, is_random, is_rest, is_scrambled,
-    is_shuffled, is_value, looks_random,
+    PASSWORD, SECRET, distinct, is_base64, is_mixed_word, is_plain, is_prose, is_random, is_rest,
+    is_scrambled, is_shuffled, is_value, looks_random,
 };
 
 /// A set of the characters of tokens. A token of one of the first two has a fixed length: a longer text is something else.
@@ -262,7 +262,7 @@ const ANY_PASSWORD: Pattern = Pattern {
 };
 
 /// The shapes that need more than a prefix.
-pub(super) static PATTERNS: [Pattern; 47] = [
+pub(super) static PATTERNS: [Pattern; 48] = [
     Pattern {
         kind: "private key",
         command: "",
@@ -571,6 +571,19 @@ pub(super) static PATTERNS: [Pattern; 47] = [
         is_secret: |_| true,
         example: "root:$6$a1B2c3D4$§§:19000:0:99999:7:::",
         counter: "printf '%s' \"$1$2$3\"",
+    },
+    // A constant of PHP, or what a program takes where a variable is not set.
+    Pattern {
+        mark: "PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD",
+        regex: r#"(?:PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD)["']?[\])]? *(?:,|\|\||\?[?:]) *["']([^\s"']{6,})["']"#,
+        // In a list of names another constant follows.
+        is_secret: |value| {
+            let has_small = value.bytes().any(|byte| byte.is_ascii_lowercase());
+            is_value(value) && is_mixed_word(value) && has_small
+        },
+        example: "define('DB_PASSWORD', '§');",
+        counter: "[\"DB_PASSWORD\", \"S3_KEY\"]",
+        ..ANY_PASSWORD
     },
     // Django makes it of these signs, brackets among them, which are code elsewhere.
     Pattern {

@@ -1047,3 +1047,33 @@ fn passwords_in_calls_pipes_and_hashes_are_masked() {
         assert_eq!(redact(text), text);
     }
 }
+
+#[test]
+fn the_password_of_a_php_constant_and_of_a_default_is_masked() {
+    for text in [
+        "define('DB_PASSWORD', '§');",
+        "define( 'DB_PASSWORD', \"§\" );",
+        "os.getenv(\"DB_PASSWORD\", \"§\")",
+        "os.environ.get('MAIL_PASS', '§')",
+        "'password' => env('DB_PASSWORD', '§'),",
+        "ENV['DB_PASSWORD'] || '§'",
+        "process.env.DB_PASSWORD ?? \"§\"",
+        "getenv('DB_PASSWORD') ?: '§'",
+        "environment:\n  PGPASSWORD: §\n",
+        "  PASSWORD: \"§\"",
+    ] {
+        let masked = redact(&text.replace('§', "sunflower7")).into_owned();
+        assert!(masked.contains(MASK), "{masked}");
+        assert!(!masked.contains("flower7"), "{masked}");
+        assert_eq!(redact(&masked), masked);
+    }
+    for text in [
+        "[\"DB_PASSWORD\", \"S3_KEY\", \"db_host\"]",
+        "os.getenv(\"DB_PASSWORD\", \"\")",
+        "define('DB_PASSWORD', getenv('DB_PASSWORD2'));",
+        "t('RESET_PASSWORD', 'auth.reset2')",
+        "PASSWORD: string;",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
