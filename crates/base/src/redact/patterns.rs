@@ -376,7 +376,7 @@ pub(super) static PATTERNS: [Pattern; 48] = [
     },
     Pattern {
         command: "http |https |xh |xhs |jenkins-cli",
-        regex: " -(?:[a-zA-Z]{1,4}a |a|auth ) *<login>",
+        regex: " (?:-[a-zA-Z]{1,4}a |-a|--?auth[ =]) *<login>",
         example: "http -a ada:§ GET example.org",
         counter: "http -a ada GET example.org",
         ..ANY_PASSWORD
@@ -487,7 +487,7 @@ pub(super) static PATTERNS: [Pattern; 48] = [
     },
     Pattern {
         mark: "--from-literal| pass:|--set|-var|TF_VAR_",
-        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=|(?:(?:--set(?:-string)?[ =]|-var[ =]|TF_VAR_)["']?|,)[^\s"',=]*?(?i:pass(?:word|wd|phrase)|pwd)=| -pass(?:in|out)? +pass:)<value>"#,
+        regex: r#"(?:--from-literal[ =]["']?[^\s"'=]*(?i:pass(?:word|wd|phrase)?|pwd|secret|token|key|credentials?)=|(?:(?:--set(?:-string|-literal)?[ =]|-var[ =]|TF_VAR_)["']?|,)[^\s"',=]*?(?i:pass(?:word|wd|phrase)|pwd)=| -pass(?:in|out)? +pass:)<value>"#,
         is_secret: |value| is_value(value) && !is_plain(value),
         example: "kubectl create secret generic db --from-literal=password=§",
         counter: "openssl rsa -in k.pem -passin pass:$PW",

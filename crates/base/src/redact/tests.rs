@@ -1077,3 +1077,23 @@ fn the_password_of_a_php_constant_and_of_a_default_is_masked() {
         assert_eq!(redact(text), text);
     }
 }
+
+#[test]
+fn the_long_forms_of_helm_and_httpie_are_known() {
+    for text in [
+        "helm install x --set-literal auth.password=sunflower9",
+        "http --auth ada:sunflower9 example.org",
+        "https --auth=ada:sunflower9 example.org",
+        "http -va ada:sunflower9 example.org",
+    ] {
+        let masked = redact(text).into_owned();
+        assert!(masked.contains(MASK), "{masked}");
+        assert!(!masked.contains("flower9"), "{masked}");
+    }
+    for text in [
+        "http --auth-type bearer --auth ada example.org",
+        "http -a ada GET example.org",
+    ] {
+        assert_eq!(redact(text), text);
+    }
+}
