@@ -130,10 +130,11 @@ impl Reboot {
         waits
     }
 
-    /// Takes the message as it is now, where no one has read the one that was fixed or a turn has gone on since.
+    /// Takes the message as it is now, where no one has read the one that was fixed, a turn has gone on since, or it is a person's
+    /// version, which may be newer than their approval.
     pub(in crate::app) fn renew_message(&mut self, message: &Handoff, edited: bool) {
         let renews =
-            |one: &&mut Attempt| one.approved == Some(Approval::Auto) || (one.outdated && !edited);
+            |one: &&mut Attempt| one.approved == Some(Approval::Auto) || one.outdated || edited;
         let attempt = self.attempt.as_mut().filter(renews);
         if let Some(fixed) = attempt.and_then(|attempt| attempt.handoff.as_mut()) {
             fixed.clone_from(message);

@@ -1359,24 +1359,39 @@ fn the_card_waits_for_the_new_figure_and_then_stands_its_time() {
 
 #[test]
 fn a_handoff_that_waits_for_the_end_of_a_turn_has_what_came_meanwhile_unless_it_was_edited() {
-    for edited in [false, true] {
+    let edit = |bench: &mut Bench, marks: &str| {
+        bench.press(KeyCode::Char('e'));
+        for mark in marks.chars() {
+            bench.press(KeyCode::Char(mark));
+        }
+        bench.press(KeyCode::Esc);
+    };
+    for (before, meanwhile) in [("", ""), ("?", ""), ("", "!"), ("?", "!")] {
         let mut bench = Bench::new();
         bench.prompted(OLD, "work");
         bench.review();
-        if edited {
-            bench.press(KeyCode::Char('e'));
-            bench.press(KeyCode::Char('!'));
-            bench.press(KeyCode::Esc);
+        if !before.is_empty() {
+            edit(&mut bench, before);
         }
         bench.press(KeyCode::Enter);
         assert_eq!(bench.step(), Some(Step::Waiting));
+        if !meanwhile.is_empty() {
+            bench.review();
+            edit(&mut bench, meanwhile);
+        }
         let notes = "- [x] mend the parser\n- [ ] mend the printer\n".to_owned();
         bench.send(Event::Read(ReadEvent::Scratchpad(Some(notes))));
         bench.turn_ended(OLD);
         let given = bench.model.reboot.attempt.as_ref().unwrap().handoff.clone();
         let text = given.unwrap().text;
         assert_eq!(bench.step(), Some(Step::Ending));
-        assert_eq!(text.contains("mend the printer"), !edited, "{text}");
+        let edited = [before, meanwhile].concat();
+        assert_eq!(
+            text.contains("mend the printer"),
+            edited.is_empty(),
+            "{text}"
+        );
+        assert!(edited.chars().all(|mark| text.contains(mark)), "{text}");
     }
 }
 
