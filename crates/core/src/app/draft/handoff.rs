@@ -257,6 +257,7 @@ impl HandoffDraft {
             (Some(Edited::Done), _) => request = Some(Request::EndHandoffEdit),
             // The next key is Esc for many, and must not close what lies below the editor.
             (Some(Edited::Save), _) => done = self.save_edit(),
+            (Some(Edited::Copied(text)), _) => done.emit(Effect::Copy(text)),
             (Some(Edited::Changed | Edited::Moved), _) => {}
             (None, _) if typing => self.handoff.reading.key(key, shown, line),
             (None, KeyCode::Char('e' | 'i') | KeyCode::Enter) => {

@@ -431,6 +431,10 @@ impl NotesPanel {
             (Some(Edited::Done), _) => done = self.finish_edit(now),
             (Some(Edited::Save), _) => done = self.save(now),
             (Some(Edited::Changed), _) => done.emit(self.save_after(SAVE_DELAY)),
+            (Some(Edited::Copied(text)), _) => {
+                done.emit(Effect::Copy(text));
+                done.emit(self.save_after(SAVE_DELAY));
+            }
             (Some(Edited::Moved), _) => {}
             (None, KeyCode::Enter | KeyCode::Char('r')) if looking => done = self.restore(now),
             (None, KeyCode::Char('e' | 'i') | KeyCode::Enter) => self.edit(),

@@ -142,6 +142,16 @@ impl Editor {
                 Edited::Moved
             }
             (KeyCode::Char('a'), true) => self.select_all(),
+            (KeyCode::Char('c' | 'x'), true) if self.has_selection() => {
+                self.area.input(Input::from(key));
+                Edited::Copied(self.area.yank_text())
+            }
+            // The text area's own key for this is the one of redo.
+            (KeyCode::Char('v'), true) => {
+                let text = self.area.yank_text();
+                self.paste(&text);
+                changed(!text.is_empty())
+            }
             (KeyCode::Home, true) => self.move_cursor([CursorMove::Top, CursorMove::Head]),
             (KeyCode::End, true) => self.move_cursor([CursorMove::Bottom, CursorMove::End]),
             _ => changed(self.area.input(Input::from(key))),
@@ -173,6 +183,11 @@ impl Editor {
         self.move_cursor([CursorMove::Top, CursorMove::Head]);
         self.area.start_selection();
         self.move_cursor([CursorMove::Bottom, CursorMove::End])
+    }
+
+    fn has_selection(&self) -> bool {
+        let range = self.area.selection_range();
+        range.is_some_and(|(from, to)| from != to)
     }
 
     /// Goes a step back or forward. Where the text was replaced, the step without any text is passed over.
@@ -219,7 +234,7 @@ impl Editor {
 }
 
 /// The result of a key in an editor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::app) enum Edited {
     /// The editor is to be left.
     Done,
@@ -227,6 +242,8 @@ pub(in crate::app) enum Edited {
     Save,
     /// The text has changed.
     Changed,
+    /// This part of the text was copied, and may have been cut out.
+    Copied(String),
     /// Only the cursor, the selection or the search has.
     Moved,
 }
