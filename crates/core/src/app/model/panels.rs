@@ -107,6 +107,10 @@ impl Editor {
                 KeyCode::Backspace => {
                     pattern.pop();
                 }
+                KeyCode::Char('g') => {
+                    self.area.search_forward(false);
+                    return Edited::Moved;
+                }
                 KeyCode::Enter | KeyCode::Esc => {
                     self.search = None;
                     return Edited::Moved;
