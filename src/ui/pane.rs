@@ -46,7 +46,7 @@ pub(super) fn draw(
         let mark = scrolled.then(|| Line::styled(scroll_mark(screen), theme.accent));
         let mark = mark.unwrap_or_default();
         frame::draw_border_with_corner(buf, layout.pane, title, &mark, focused, theme);
-        if facts::waits_for_enter(model) && model.view.overlay.is_none() {
+        if facts::waits_for_enter(model) && model.view.has_pane() {
             let hint = facts::after_end(model);
             frame::foot(buf, layout.pane, &[hint], "", theme);
         }

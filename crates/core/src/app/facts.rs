@@ -96,9 +96,9 @@ pub fn waits_for_enter(model: &Model) -> bool {
 /// Returns what Enter in the pane of an ended agent does.
 pub fn after_end(model: &Model) -> &'static str {
     if has_conversation(model) {
-        "Enter resumes it"
+        "Enter in its pane resumes it"
     } else {
-        "Enter starts it again"
+        "Enter in its pane starts it again"
     }
 }
 
