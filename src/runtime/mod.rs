@@ -524,6 +524,9 @@ impl Shell {
                     self.post(event);
                     let keeps = self.core.view().config.ui.keep_scrollback;
                     self.pane.screen.set_keeps_scrollback(keeps);
+                    if !self.core.view().config.recording.enabled {
+                        self.end_recording();
+                    }
                     self.choose_themes();
                 }
                 return;
