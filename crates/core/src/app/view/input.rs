@@ -327,15 +327,24 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
         Action::Messages => model.view.toggle_overlay(Overlay::Messages { scroll: 0 }),
         Action::Chart => model.view.toggle_overlay(Overlay::Chart),
         Action::Wider | Action::Narrower => {
-            let now = layout::layout(model);
-            let width = now.whole.width.saturating_sub(now.pane.width);
+            let width = layout::layout(model).width_beside();
             if width == 0 {
                 model.info("the panels are not beside the pane: nothing to resize");
                 return Ok(());
             }
             let by = if action == Action::Wider { 2 } else { -2 };
+            let before = model.view.panel_width;
             model.view.set_panel_width(i32::from(width) + by);
-            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
+            let layout = layout::layout(model);
+            if layout.width_beside() == width {
+                model.view.panel_width = before;
+                let how = action.name();
+                model.info(format!(
+                    "the panels get no {how} in a terminal of this width"
+                ));
+                return Ok(());
+            }
+            model.emit(Effect::ResizePane(layout.pane_size()));
         }
         Action::FocusNext => go_to(model, model.view.focus.next()),
         Action::FocusDirection(direction) => go_to(model, model.view.focus.toward(direction)),

@@ -51,6 +51,11 @@ impl Layout {
         }
     }
 
+    /// Returns the width of the panels beside the pane; 0 if there are none.
+    pub fn width_beside(&self) -> u16 {
+        self.whole.width.saturating_sub(self.pane.width)
+    }
+
     /// Returns the size that the hosted program gets.
     pub fn pane_size(&self) -> PaneSize {
         let inner = self.pane_inner();
