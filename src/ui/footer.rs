@@ -472,7 +472,9 @@ fn panel_keys(model: &Model) -> Option<(Action, String, &'static str)> {
 fn hints_line(model: &Model, layout: &Layout, theme: &Theme, cells: usize) -> Line<'static> {
     if model.view.prefixed {
         let prefix = model.keys().prefix().label();
-        let mut said = format!(" {prefix} … then a key, ? for help ");
+        let help = model.keys().after_prefix(Action::Help);
+        let help = help.map_or_else(String::new, |key| format!(", {key} for help"));
+        let mut said = format!(" {prefix} … then a key{help} ");
         if text::width(&said) > cells {
             said = format!(" {prefix} … ");
         }

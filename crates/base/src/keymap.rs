@@ -247,6 +247,15 @@ impl Keymap {
         Some(self.label(*trigger))
     }
 
+    /// Returns the key that asks for an action after the prefix: `r`; nothing if there is none.
+    pub fn after_prefix(&self, action: Action) -> Option<String> {
+        let binding = self.bindings.iter().find(|one| one.action == action)?;
+        binding.triggers.iter().find_map(|trigger| match trigger {
+            Trigger::AfterPrefix(chord) => Some(chord.label()),
+            Trigger::Direct(_) => None,
+        })
+    }
+
     /// Returns the hint with the effect of the action: `F5 review`; nothing if it has no key.
     pub fn hint_to(&self, action: Action, does: &str) -> Option<String> {
         Some(format!("{} {does}", self.hint(action)?))
