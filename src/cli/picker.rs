@@ -31,6 +31,7 @@ use crate::{
         theme::{Theme, scheme_of},
     },
 };
+use pitstop_base::keymap::on_latin_keyboard;
 use pitstop_core::config::ThemeName;
 use pitstop_terminal::input::{Decoder, HostColour, HostInput, HostReply};
 
@@ -123,7 +124,7 @@ impl<T: Clone + PartialEq> Picker<T> {
     fn handle(&mut self, input: &HostInput) -> Option<Picked<T>> {
         match input {
             HostInput::Key { event, .. } if self.view.typing => self.type_key(event),
-            HostInput::Key { event, .. } => return self.key(event),
+            HostInput::Key { event, .. } => return self.key(&on_latin_keyboard(*event)),
             HostInput::Mouse { event, .. } => match event.kind {
                 MouseEventKind::ScrollUp => self.choose(-1),
                 MouseEventKind::ScrollDown => self.choose(1),
@@ -383,6 +384,10 @@ mod tests {
             (b"\x1b[<0;5;3M", None),
             (b"\x1b[<0;5;3M\x1b[<0;5;3M", Some(Picked::Row(2))),
             (b"n", Some(Picked::New)),
+            ("т".as_bytes(), Some(Picked::New)),
+            ("й".as_bytes(), Some(Picked::Quit)),
+            ("о\r".as_bytes(), Some(Picked::Row(2))),
+            ("/т\r\r".as_bytes(), None),
             (b"q", Some(Picked::Quit)),
             (b"\x1b", Some(Picked::Quit)),
             (b"\x03", Some(Picked::Quit)),

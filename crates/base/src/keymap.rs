@@ -279,6 +279,16 @@ impl Default for Keymap {
     }
 }
 
+/// Returns the key by its place on a Latin keyboard, where its letter is of another script: `y` copies in each layout.
+pub fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
+    if let KeyCode::Char(c) = key.code
+        && let Some(latin) = latin_key(c)
+    {
+        key.code = KeyCode::Char(latin);
+    }
+    key
+}
+
 /// Returns `ctrl-q`: with flow control off, as in every raw terminal, hardly a program listens to it.
 pub fn default_prefix() -> Chord {
     Chord {

@@ -9,6 +9,7 @@ use crate::runtime::{
     host::{HostKeys, TerminalId},
 };
 use crate::ui::theme::scheme_of;
+use pitstop_base::keymap::on_latin_keyboard;
 use pitstop_core::app::{Event, event::HostEvent};
 use pitstop_terminal::{
     ColourScheme, Rgb,
@@ -88,6 +89,7 @@ impl Shell {
         let HostInput::Key { event, .. } = input else {
             return;
         };
+        let event = on_latin_keyboard(*event);
         let interrupts =
             event.code == KeyCode::Char('c') && event.modifiers == KeyModifiers::CONTROL;
         if interrupts || matches!(event.code, KeyCode::Char('q') | KeyCode::Esc) {

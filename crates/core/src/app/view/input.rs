@@ -15,7 +15,7 @@ use crate::{
     api::wire::AgentState,
     lineage::{Cause, Way},
 };
-use pitstop_base::keymap::{self, Action};
+use pitstop_base::keymap::{Action, on_latin_keyboard};
 use pitstop_terminal::{input::HostInput, screen::Scroll};
 
 use crate::app::{
@@ -236,16 +236,6 @@ fn takes_text(model: &Model) -> bool {
         }
         (None, Focus::History) => view.history.typing,
     }
-}
-
-/// Returns the key by its place on a Latin keyboard, where its letter is of another script: `y` copies in each layout.
-fn on_latin_keyboard(mut key: KeyEvent) -> KeyEvent {
-    if let KeyCode::Char(c) = key.code
-        && let Some(latin) = keymap::latin_key(c)
-    {
-        key.code = KeyCode::Char(latin);
-    }
-    key
 }
 
 /// Returns no letter for one with Ctrl, Alt or another modifier than Shift. Ctrl-A does not approve, and neither does an `a` that is
