@@ -185,10 +185,14 @@ fn file_places() -> Vec<(String, &'static str)> {
 }
 
 /// The variables that a person sets.
-const ENVIRONMENT: [(&str, &str); 6] = [
+const ENVIRONMENT: [(&str, &str); 7] = [
     (
         "PITSTOP_ENV",
         "the environment of checkpoints, in place of [store] environment",
+    ),
+    (
+        "PITSTOP_LOG",
+        "what is logged, in place of [log] level: debug, or a part of pitstop alone, such as pitstop_core=trace",
     ),
     ("XDG_CONFIG_HOME", "the directory in place of ~/.config"),
     ("XDG_STATE_HOME", "the directory in place of ~/.local/state"),
