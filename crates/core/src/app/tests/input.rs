@@ -301,6 +301,87 @@ fn the_first_line_of_a_paste_goes_into_the_search_that_is_typed() {
 }
 
 #[test]
+fn what_is_cut_or_copied_in_an_editor_is_in_the_clipboard_and_can_be_pasted() {
+    for (open, key) in [(3, 'x'), (3, 'c'), (4, 'x'), (5, 'x'), (5, 'c')] {
+        let mut bench = Bench::new();
+        bench.press(KeyCode::F(open));
+        bench.press(KeyCode::Char('e'));
+        for c in "ab".chars() {
+            bench.press(KeyCode::Char(c));
+        }
+        let text = |bench: &Bench| {
+            let draft = &bench.model.draft;
+            let editor = draft.notes.editor().or(draft.handoff.editor.as_ref());
+            editor.expect("an editor").text()
+        };
+        let before = text(&bench);
+        // Without a selection nothing is copied, and what was is kept.
+        let effects = bench.key(KeyCode::Char(key), KeyModifiers::CONTROL);
+        assert!(!has!(effects, Effect::Copy(_)), "F{open} {key}");
+        for _ in 0..2 {
+            bench.key(KeyCode::Left, KeyModifiers::SHIFT);
+        }
+        let effects = bench.key(KeyCode::Char(key), KeyModifiers::CONTROL);
+        assert!(
+            has!(effects, Effect::Copy(text) if text == "ab"),
+            "F{open} {key}"
+        );
+        assert_eq!(text(&bench) == before, key == 'c');
+        bench.key(KeyCode::Char('v'), KeyModifiers::CONTROL);
+        bench.key(KeyCode::Char('v'), KeyModifiers::CONTROL);
+        let pasted = before.replacen("ab", if key == 'c' { "ababab" } else { "abab" }, 1);
+        assert_eq!(text(&bench), pasted, "F{open} {key}");
+    }
+}
+
+#[test]
+fn the_next_match_is_gone_to_while_the_pattern_is_still_typed() {
+    let mut bench = Bench::new();
+    let notes = "- one\n- two\n- one\n".to_owned();
+    bench.send(Event::Read(ReadEvent::Scratchpad(Some(notes))));
+    bench.press(KeyCode::F(3));
+    bench.press(KeyCode::Char('e'));
+    bench.key(KeyCode::Home, KeyModifiers::CONTROL);
+    bench.key(KeyCode::Char('f'), KeyModifiers::CONTROL);
+    for c in "one".chars() {
+        bench.press(KeyCode::Char(c));
+    }
+    let at = |bench: &Bench| {
+        let editor = bench.model.draft.notes.editor().expect("an editor");
+        (editor.area.cursor().0, editor.search.clone())
+    };
+    let typed = Some("one".to_owned());
+    assert_eq!(at(&bench), (0, typed.clone()));
+    bench.key(KeyCode::Char('g'), KeyModifiers::CONTROL);
+    assert_eq!(at(&bench), (2, typed));
+}
+
+#[test]
+fn panels_whose_width_cannot_change_say_so() {
+    let width = |bench: &Bench| crate::app::view::layout::layout(&bench.model).width_beside();
+    let mut bench = Bench::new();
+    let mut resize = |columns: u16, key: char| {
+        bench.send(Event::Host(HostEvent::Resized { columns, rows: 40 }));
+        let before = width(&bench);
+        bench.key(KeyCode::Char('q'), KeyModifiers::CONTROL);
+        let effects = bench.press(KeyCode::Char(key));
+        let resized = has!(effects, Effect::ResizePane(_));
+        assert_eq!(resized, width(&bench) != before);
+        (resized, bench.notice().to_owned())
+    };
+    let (resized, said) = resize(120, '>');
+    assert!(!resized && said.contains("no wider"));
+    // What was refused does not come into force in a wider terminal.
+    assert!(resize(160, '>').0);
+    let mut wider = 0;
+    while resize(160, '>').0 {
+        wider += 1;
+        assert!(wider < 100);
+    }
+    assert!(resize(160, '<').0);
+}
+
+#[test]
 fn a_paste_goes_into_the_search_of_an_editor_and_not_into_its_text() {
     for open in [KeyCode::F(3), KeyCode::F(4), KeyCode::F(5)] {
         let mut bench = Bench::new();
