@@ -420,22 +420,17 @@ impl AgentView {
     }
 }
 
-/// Takes in that a hook has refused a prompt. Our own hook had reported it before: a handoff that was taken for proven has not arrived,
-/// and its session is of no use.
-fn prompt_refused(model: &mut Model, refused: &RefusedPrompt) {
+/// Returns why a handoff that was taken for proven has not arrived, where a hook has refused this prompt, and whether that is sure: our
+/// own hook had reported it before, and its session is of no use.
+fn handoff_refusal(model: &Model, refused: &RefusedPrompt) -> Option<(String, bool)> {
     let known = &model.session.transcript;
     let is_given = known.turns > 0 || known.handoff.is_some();
     // The session to which a person has gone since has no handoff.
     let begun = model.lineage.current().and_then(|one| one.reboot.as_ref());
     let is_left = begun.is_some_and(|one| one.new_session != Some(model.session.id));
-    if is_given || is_left || refused.is_handoff == Some(false) {
-        return;
-    }
-    let why = format!("a hook has refused the handoff: {}", refused.why);
-    let done = reboot::act(model, RebootAction::BringBack(why.clone()));
-    if done.is_err() && refused.is_handoff == Some(true) {
-        model.error(why);
-    }
+    let is_none = is_given || is_left || refused.is_handoff == Some(false);
+    let why = || format!("a hook has refused the handoff: {}", refused.why);
+    (!is_none).then(|| (why(), refused.is_handoff == Some(true)))
 }
 
 /// Takes in the facts of a transcript that has grown.
@@ -506,12 +501,11 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     {
         submit::on(model, SubmissionEvent::Taken(prompt));
     }
-    let effects = &mut model.scratch.effects;
-    let begun = model.session.turns_shown(&before, model.now, effects);
+    let (now, effects) = (model.now, &mut model.scratch.effects);
+    let begun = model.session.turns_shown(&before, now, effects);
     let begins = begun.is_some();
     turn::on(model, begun);
-    let effects = &mut model.scratch.effects;
-    model.session.end_shown(begins, &before, effects);
+    (model.session).end_shown(begins, &before, &mut model.scratch.effects);
     reboot::on(model, SurveyEvent::Grown);
     if let Some(line) = model.session.transcript.handoff.clone() {
         model.reboot.on(AttemptEvent::HandoffRead(&line));
@@ -520,8 +514,11 @@ pub fn transcript_read(model: &mut Model, session: SessionId, mut facts: Transcr
     if let Some(prompt) = prompt {
         model.reboot.prompt_seen(&prompt).carry_out(model);
     }
-    if let Some(refused) = refused {
-        prompt_refused(model, &refused);
+    if let Some((why, is_sure)) = refused.and_then(|refused| handoff_refusal(model, &refused))
+        && reboot::act(model, RebootAction::BringBack(why.clone())).is_err()
+        && is_sure
+    {
+        model.error(why);
     }
     if used.is_some() {
         autopilot::on(model, RunInput::FigureObserved);
