@@ -424,7 +424,9 @@ pub(in crate::app) enum RebootEvent<'a> {
     SessionMoved,
     /// The agent is in another session: what was armed is about the one before.
     SessionChanged,
-    /// The agent's process has ended.
+    /// The agent's process is gone, by a clean end or not.
+    AgentGone { is_clean: bool },
+    /// The agent's process has ended, and what it leaves is kept.
     AgentEnded(&'a Exit),
     /// The client is about to compact, and asks by this question what is to be left of the session.
     CompactionAsked(&'a QuestionId, SessionId, Trigger),
@@ -467,6 +469,7 @@ fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
             let withdrawn = automatic::withdraw_ours(model, why);
             Some(withdrawn.unwrap_or_else(|| follow_session(model)))
         }
+        RebootEvent::AgentGone { is_clean } => leave::agent_gone(model, is_clean),
         RebootEvent::AgentEnded(exit) => {
             let ended = AttemptEvent::AgentEnded(exit.to_string());
             let ended = [Next::Agent(AgentAct::LetGo), Next::Note(ended)];

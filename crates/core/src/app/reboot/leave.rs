@@ -16,7 +16,7 @@ use crate::app::{
     reboot::{
         ending::{self, EndingEvent},
         iteration::close_iteration,
-        next::End,
+        next::{End, Next},
         steps::end,
     },
 };
@@ -48,12 +48,11 @@ pub fn leave(model: &mut Model, code: i32, reason: EndReason, urgent: bool) {
     ending::on(model, EndingEvent::Begins { urgent });
 }
 
-/// Closes a reboot whose new agent has ended, cleanly or not, where no more than its warm-up prompt is missing, or where the session has
-/// gone on without the handoff: from here on it is an agent that ended like any other.
-pub(in crate::app) fn agent_gone(model: &mut Model, is_clean: bool) {
-    if model.reboot.has_attempt(Attempt::is_warming) || is_clean && is_passed(model) {
-        end(model, End::Finished { warmed_up: false });
-    }
+/// Returns the end of a reboot whose new agent has ended, cleanly or not, where no more than its warm-up prompt is missing, or where the
+/// session has gone on without the handoff: from here on it is an agent that ended like any other.
+pub(super) fn agent_gone(model: &Model, is_clean: bool) -> Option<Next> {
+    let is_over = model.reboot.has_attempt(Attempt::is_warming) || is_clean && is_passed(model);
+    is_over.then_some(Next::End(End::Finished { warmed_up: false }))
 }
 
 /// Reports whether the session has gone on without the handoff: it stays the one to be resumed.

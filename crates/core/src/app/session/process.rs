@@ -21,7 +21,6 @@ use crate::app::{
     reboot::{
         self, RebootEvent,
         iteration::{close_iteration, note_end},
-        leave,
     },
 };
 
@@ -118,14 +117,15 @@ pub fn ended(model: &mut Model, end: ProcessEnd) {
     let Some((exit, was_ending)) = ended else {
         return;
     };
-    leave::agent_gone(model, exit == Exit::Code(0));
+    let is_clean = exit == Exit::Code(0);
+    reboot::on(model, RebootEvent::AgentGone { is_clean });
     // What a person has typed goes into the prompt box of the agent that resumes its session. What was typed to end the agent is no
     // prompt. A reboot that has the prompt box keeps it by itself.
     let attempt = model.reboot.attempt.as_ref();
     let rebooting = attempt.is_some_and(|attempt| !attempt.is_harmless());
     let keeps_it = attempt.is_some_and(Attempt::hides_prompt_box);
     match carried::last_unsent(model).filter(|_| !was_ending && !keeps_it) {
-        Some(text) if exit == Exit::Code(0) && may_have_ended_it(&text) => {
+        Some(text) if is_clean && may_have_ended_it(&text) => {
             model.emit_all(model.reboot.forget_draft(&OnDisk::Kept(text)));
         }
         Some(text) => model.reboot.kept_found(&text).carry_out(model),
