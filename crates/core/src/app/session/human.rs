@@ -4,9 +4,9 @@ use pitstop_base::clock::At;
 use pitstop_transcript::{human::HumanWords, prompts, words::plain_key};
 
 use crate::app::{
+    consequences::Consequences,
     facts::text_blocked_by,
     model::{Model, draft::HandoffDraft},
-    reboot::submit::{self, Then},
 };
 
 impl HandoffDraft {
@@ -49,28 +49,32 @@ impl HandoffDraft {
         given.or(self.goal_due.take())
     }
 
-    /// Notes the goal that this session is to be given, or that it has been given it.
+    /// Notes the goal that this session is to be given.
     pub(in crate::app) fn await_goal(&mut self, goal: Option<String>) {
         self.goal_due = goal;
     }
+
+    /// Notes that this session was given its goal, or why not: it is tried again behind the next turn.
+    pub(in crate::app) fn goal_given(&mut self, given: Result<(), &str>) -> Consequences {
+        let mut done = Consequences::default();
+        match given {
+            Ok(()) => {
+                self.goal_due = None;
+                done.info("the goal of the session before is set again");
+            }
+            Err(why) => done.info(format!(
+                "the goal of the session before is not set again yet: {why}"
+            )),
+        }
+        done
+    }
 }
 
-/// Sets the goal of the session before in a session that has begun with its handoff, once no turn runs: the client ends a goal with its
-/// process. A run goes on by itself.
-pub(in crate::app) fn set_goal(model: &mut Model) {
+/// Returns the command that sets the goal of the session before in a session that has begun with its handoff, once no turn runs: the
+/// client ends a goal with its process. A run goes on by itself.
+pub(in crate::app) fn due_goal(model: &Model) -> Option<String> {
     let free = model.autopilot.is_none() && model.reboot.attempt.is_none();
-    let due = model.draft.goal_due.clone();
-    let Some(goal) = due.filter(|_| free && text_blocked_by(model).is_none()) else {
-        return;
-    };
-    match submit::give(model, &format!("/goal {goal}"), Then::Submit) {
-        Ok(()) => {
-            model.draft.await_goal(None);
-            model.info("the goal of the session before is set again");
-        }
-        // It is tried again behind the next turn.
-        Err(why) => model.info(format!(
-            "the goal of the session before is not set again yet: {why}"
-        )),
-    }
+    let goal = model.draft.goal_due.as_ref();
+    let goal = goal.filter(|_| free && text_blocked_by(model).is_none());
+    goal.map(|goal| format!("/goal {goal}"))
 }

@@ -26,7 +26,11 @@ use crate::app::{
         session::Session,
         submission::SubmissionEvent,
     },
-    reboot::{self, RebootEvent, in_place::ReplaceEvent, submit},
+    reboot::{
+        self, RebootEvent,
+        in_place::ReplaceEvent,
+        submit::{self, Then},
+    },
     session::human,
 };
 
@@ -299,7 +303,10 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
             save_iteration(model);
             checkpoint::save(model, SaveOrder::TurnOver);
             model.emit_all(quiet_timer(model));
-            human::set_goal(model);
+            if let Some(goal) = human::due_goal(model) {
+                let given = submit::give(model, &goal, Then::Submit);
+                model.draft.goal_given(given).carry_out(model);
+            }
         }
         // Its hook is late.
         Some(TurnEvent::Failed(..)) if model.session.agent.is_closed() => {}
