@@ -11,12 +11,17 @@ use crate::app::{
 use crate::lineage::IterationId;
 use pitstop_transcript::talk::Talk;
 
-/// Moves the focus; whatever was being edited is kept.
+/// Gives a part of the screen the keys, and takes away what lies over everything: the keys would seem dead behind it. Whatever was being
+/// edited is kept.
 pub fn set_focus(model: &mut Model, focus: Focus) {
-    if model.view.focus == focus {
+    let is_covered = model.view.overlay.take().is_some();
+    let moves = model.view.focus != focus;
+    if is_covered || moves {
+        model.draft.leave_editors(model.now).carry_out(model);
+    }
+    if !moves {
         return;
     }
-    model.draft.leave_editors(model.now).carry_out(model);
     let had_pane = model.view.focus == Focus::Pane;
     model.view.focus = focus;
     model.view.copy.drop_mode().carry_out(model);

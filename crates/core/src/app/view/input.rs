@@ -291,14 +291,6 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
 }
 
-/// Gives a part of the screen the keys, and takes away what lies over everything: the key would seem dead behind it.
-fn go_to(model: &mut Model, focus: Focus) {
-    if model.view.overlay.take().is_some() {
-        model.draft.leave_editors(model.now).carry_out(model);
-    }
-    set_focus(model, focus);
-}
-
 /// Returns a panel, or the pane if the panel has the keys and is in sight.
 fn panel_or_back(view: &View, panel: Focus) -> Focus {
     match view.overlay {
@@ -336,11 +328,11 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             }
             model.emit(Effect::ResizePane(layout.pane_size()));
         }
-        Action::FocusNext => go_to(model, model.view.focus.next()),
-        Action::FocusDirection(direction) => go_to(model, model.view.focus.toward(direction)),
-        Action::Scratchpad => go_to(model, panel_or_back(&model.view, Focus::Scratchpad)),
-        Action::Handoff => go_to(model, panel_or_back(&model.view, Focus::Handoff)),
-        Action::History => go_to(model, panel_or_back(&model.view, Focus::History)),
+        Action::FocusNext => set_focus(model, model.view.focus.next()),
+        Action::FocusDirection(direction) => set_focus(model, model.view.focus.toward(direction)),
+        Action::Scratchpad => set_focus(model, panel_or_back(&model.view, Focus::Scratchpad)),
+        Action::Handoff => set_focus(model, panel_or_back(&model.view, Focus::Handoff)),
+        Action::History => set_focus(model, panel_or_back(&model.view, Focus::History)),
         Action::Reboot => {
             model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
@@ -360,7 +352,7 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
         Action::Scroll => {
-            go_to(model, Focus::Pane);
+            set_focus(model, Focus::Pane);
             // The end of the client takes its full screen with it.
             let has_ended = model.session.agent.state == AgentState::Exited;
             let keeps_nothing = if has_ended {
