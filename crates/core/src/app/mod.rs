@@ -294,7 +294,11 @@ fn read(model: &mut Model, event: ReadEvent) {
             restored.carry_out(model);
         }
         ReadEvent::VersionsUnreadable => model.draft.versions_read(None, now).carry_out(model),
-        ReadEvent::EditorClosed(text) => external::closed(model, text),
+        ReadEvent::EditorClosed(text) => {
+            let (lent, iteration) = (model.view.editor_left(model.now), model.session.iteration());
+            let closed = (model.draft).editor_closed(lent, text, iteration, model.now);
+            closed.carry_out(model);
+        }
         ReadEvent::Git(facts) => breakpoint::git_read(model, facts),
         ReadEvent::HandoffFiles(handoff_files) => {
             model.draft.files_read(*handoff_files);

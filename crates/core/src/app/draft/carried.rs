@@ -196,7 +196,9 @@ pub fn keep(model: &mut Model, when: Keep) {
     let is_new = model.draft.keeping.session != Some(model.session.id);
     let args = &model.identity.agent_args;
     let changed = change(&model.draft, model.session.id, args).is_some();
-    if when == Keep::Soon && !(is_new && changed) {
+    // We may leave before the moment is over for which a change waits for others.
+    let waits = when == Keep::Soon && model.outside.quitting().is_none();
+    if waits && !(is_new && changed) {
         let changed = || changed || new_draft(model).is_some() || has_cost_more(model);
         if !model.draft.keeping.due && changed() {
             model.draft.keeping.due = true;

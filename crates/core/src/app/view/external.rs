@@ -7,12 +7,9 @@
 use crate::{
     app::{
         consequences::Consequences,
-        draft::carried::{self, Keep},
         effect::Effect,
         event::Document,
-        model::{
-            CarryOut, Focus, Model, Overlay, draft::HandoffDraft, external::External, view::View,
-        },
+        model::{Focus, Model, Overlay, draft::HandoffDraft, external::External, view::View},
     },
     lineage::IterationId,
 };
@@ -33,18 +30,6 @@ pub(in crate::app) fn lend(model: &Model) -> (External, Effect) {
         iteration: model.session.iteration(),
     };
     (lent, Effect::OpenEditor(text))
-}
-
-/// Handles that the editor was left with this text, or has failed.
-pub(in crate::app) fn closed(model: &mut Model, text: Option<String>) {
-    let (now, iteration) = (model.now, model.session.iteration());
-    let lent = model.view.editor_left(now);
-    let closed = model.draft.editor_closed(lent, text, iteration, now);
-    closed.carry_out(model);
-    // We may leave before the moment is over for which a change waits for others.
-    if model.outside.quitting().is_some() {
-        carried::keep(model, Keep::Now);
-    }
 }
 
 impl View {
