@@ -439,6 +439,9 @@ fn a_paste_of_every_sign_does_nothing_but_be_text_whatever_has_the_focus() {
             );
             format!("{open:?} {work:?} {:?}", model.config)
         };
+        // The first event gives the hosted program the size of this place.
+        let now = model.now;
+        app::update(&mut model, now, Event::TimerFired(TimerId::Quiet));
         let before = state(&model);
         for piece in [
             HostInput::PasteStart,

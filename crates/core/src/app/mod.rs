@@ -114,6 +114,8 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let before = metrics::turns(model);
     let state = model.session.agent.state;
     answer(model, event);
+    let left = model.draft.leave_hidden_editors(&model.view, at);
+    left.carry_out(model);
     for _ in 0..PASSES {
         let before = (model.scratch.effects.len(), reboot::progress_key(model));
         handoff::draft(model);
@@ -148,6 +150,8 @@ pub fn update(model: &mut Model, at: At, event: Event) -> Vec<Effect> {
     let found = needs::found(model);
     let calls = (model.outside).take_needs(found, |kind| model.reboot.may_call(kind), facts);
     calls.carry_out(model);
+    let size = layout::layout(model).pane_size();
+    model.view.fit_pane(size).carry_out(model);
     let title = host_output::title(model);
     model.view.retitle(title).carry_out(model);
     // What was shown in the footer just now is taken down again later.
@@ -330,7 +334,7 @@ fn read(model: &mut Model, event: ReadEvent) {
         ReadEvent::ClientWords(words) => figures::on(model, FigureEvent::WordsRead(words)),
         ReadEvent::Talk { iteration, talk } => {
             if talk.is_ok() && model.view.overlay.is_none() {
-                focus::set_focus(model, Focus::Pane);
+                model.view.move_focus(Focus::Pane).carry_out(model);
             }
             model.view.talk_read(iteration, talk).carry_out(model);
         }

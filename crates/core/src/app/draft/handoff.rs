@@ -30,8 +30,8 @@ use crate::app::{
     event::HandoffFiles,
     facts::{closing_words, fresh_load, goes_on_the_fly, is_cut_by_us, run_task},
     model::{
-        Editor, HandoffPanel, Model, draft::HandoffDraft, panels::Edited, progress::hash_of,
-        reading::Reading,
+        Editor, Focus, HandoffPanel, Model, Overlay, draft::HandoffDraft, panels::Edited,
+        progress::hash_of, reading::Reading, view::View,
     },
 };
 
@@ -138,6 +138,19 @@ impl HandoffDraft {
     /// Keeps what is being edited, and leaves the editors.
     pub(in crate::app) fn leave_editors(&mut self, now: At) -> Consequences {
         self.finish_edit().then(self.notes.finish_edit(now))
+    }
+
+    /// Leaves the editors that are not in sight any more, in the same way: a reboot would wait for them.
+    pub(in crate::app) fn leave_hidden_editors(&mut self, view: &View, now: At) -> Consequences {
+        let mut done = Consequences::default();
+        let shows_handoff = view.focus == Focus::Handoff || view.overlay == Some(Overlay::Review);
+        if !shows_handoff {
+            done = done.then(self.finish_edit());
+        }
+        if view.focus != Focus::Scratchpad && self.notes.editor().is_some() {
+            done = done.then(self.notes.finish_edit(now));
+        }
+        done
     }
 
     /// Keeps a text, which was `base` before, as the message in the human's own words, below the marker and its blank lines, which

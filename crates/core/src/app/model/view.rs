@@ -11,7 +11,7 @@ use crate::{
 };
 use pitstop_base::{clock::At, keymap::Direction, recent};
 use pitstop_handoff::scratchpad::MAX_BYTES;
-use pitstop_terminal::{input::HostInput, pane::replay::Replay};
+use pitstop_terminal::{PaneSize, input::HostInput, pane::replay::Replay};
 use pitstop_transcript::Tokens;
 
 mod replay;
@@ -208,6 +208,8 @@ pub struct View {
     pub focus: Focus,
     /// The title that the host terminals' windows were given last.
     pub(in crate::app) host_title: String,
+    /// The size that the hosted program was given last.
+    pub(in crate::app) pane_size: Option<PaneSize>,
     /// True if the pane has the whole screen.
     pub zoomed: bool,
     /// The overlay that lies over everything, if one is open.
@@ -394,6 +396,11 @@ impl View {
         let left = NOTICE_TIME.saturating_sub(now.since(notice.at));
         let left = left + Duration::from_millis(10);
         Some(Effect::SetTimer(TimerId::Notice, left))
+    }
+
+    /// Returns the order to give the hosted program this size, if it has another.
+    pub(in crate::app) fn fit_pane(&mut self, size: PaneSize) -> Option<Effect> {
+        (self.pane_size.replace(size) != Some(size)).then_some(Effect::ResizePane(size))
     }
 
     /// Returns the order to name the host terminal's window so, if its title has changed.

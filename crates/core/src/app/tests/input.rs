@@ -1,6 +1,7 @@
 //! Keys and pastes, by what has the focus.
 
 use super::*;
+use crate::app::{facts, view::layout};
 
 #[test]
 fn keys_in_a_panel_never_reach_the_child() {
@@ -358,7 +359,7 @@ fn the_next_match_is_gone_to_while_the_pattern_is_still_typed() {
 
 #[test]
 fn panels_whose_width_cannot_change_say_so() {
-    let width = |bench: &Bench| crate::app::view::layout::layout(&bench.model).width_beside();
+    let width = |bench: &Bench| layout::layout(&bench.model).width_beside();
     let mut bench = Bench::new();
     let mut resize = |columns: u16, key: char| {
         bench.send(Event::Host(HostEvent::Resized { columns, rows: 40 }));
@@ -379,6 +380,56 @@ fn panels_whose_width_cannot_change_say_so() {
         assert!(wider < 100);
     }
     assert!(resize(160, '<').0);
+}
+
+#[test]
+fn the_hosted_program_has_the_size_of_the_pane_whatever_changes_that() {
+    let mut bench = Bench::new();
+    bench.send(Event::Host(HostEvent::Resized {
+        columns: 160,
+        rows: 40,
+    }));
+    let size = |bench: &Bench| layout::layout(&bench.model).pane_size();
+    let given = |effects: &[Effect]| {
+        effects.iter().find_map(|effect| match effect {
+            Effect::ResizePane(size) => Some(*size),
+            _ => None,
+        })
+    };
+    let mut config = bench.model.config.clone();
+    config.ui.panel_width = Some(70);
+    let before = size(&bench);
+    let effects = bench.send(Event::Read(ReadEvent::Config(Box::new(config))));
+    assert_ne!(size(&bench), before);
+    assert_eq!(given(&effects), Some(size(&bench)));
+    for narrow in [true, false] {
+        let columns = if narrow { 90 } else { 160 };
+        let effects = bench.send(Event::Host(HostEvent::Resized { columns, rows: 40 }));
+        assert_eq!(given(&effects), Some(size(&bench)));
+        let effects = bench.press(KeyCode::F(4));
+        assert_eq!(
+            given(&effects),
+            None,
+            "a panel over the pane takes no room from it"
+        );
+        bench.press(KeyCode::Esc);
+    }
+}
+
+#[test]
+fn an_editor_that_is_not_in_sight_any_more_is_left_and_holds_no_reboot() {
+    for (open, hides) in [(5, 1), (5, 2), (4, 3), (3, 4)] {
+        let mut bench = Bench::new();
+        bench.press(KeyCode::F(open));
+        bench.press(KeyCode::Char('e'));
+        bench.press(KeyCode::Char('X'));
+        assert!(facts::is_editing(&bench.model), "F{open}");
+        bench.press(KeyCode::F(hides));
+        assert!(!facts::is_editing(&bench.model), "F{hides} over F{open}");
+        let draft = &bench.model.draft;
+        let kept = draft.notes.text().contains('X') || draft.handoff.current().text.contains('X');
+        assert!(kept, "F{hides} over F{open}");
+    }
 }
 
 #[test]

@@ -5,34 +5,27 @@ use std::sync::Arc;
 use crate::app::{
     consequences::Consequences,
     effect::Effect,
-    model::{CarryOut, Focus, Model, view::View},
-    view::layout,
+    model::{Focus, view::View},
 };
 use crate::lineage::IterationId;
 use pitstop_transcript::talk::Talk;
 
-/// Gives a part of the screen the keys, and takes away what lies over everything: the keys would seem dead behind it. Whatever was being
-/// edited is kept.
-pub fn set_focus(model: &mut Model, focus: Focus) {
-    let is_covered = model.view.overlay.take().is_some();
-    let moves = model.view.focus != focus;
-    if is_covered || moves {
-        model.draft.leave_editors(model.now).carry_out(model);
-    }
-    if !moves {
-        return;
-    }
-    let had_pane = model.view.focus == Focus::Pane;
-    model.view.focus = focus;
-    model.view.copy.drop_mode().carry_out(model);
-    if had_pane != (focus == Focus::Pane) {
-        model.emit(Effect::FocusPane(focus == Focus::Pane));
-    }
-    // Panels that come into sight may take room from the pane.
-    model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-}
-
 impl View {
+    /// Gives a part of the screen the keys, and takes away what lies over everything: the keys would seem dead behind it.
+    pub(in crate::app) fn move_focus(&mut self, focus: Focus) -> Consequences {
+        self.overlay = None;
+        let before = std::mem::replace(&mut self.focus, focus);
+        if before == focus {
+            return Consequences::default();
+        }
+        let mut done = Consequences::from(self.copy.drop_mode());
+        let has_pane = focus == Focus::Pane;
+        if has_pane != (before == Focus::Pane) {
+            done.emit(Effect::FocusPane(has_pane));
+        }
+        done
+    }
+
     /// Shows the transcript of an iteration, which was read, unless something else lies over the pane by now. Where there is none, copy
     /// mode reads what is on the screen.
     pub(in crate::app) fn talk_read(

@@ -40,7 +40,7 @@ use crate::app::{
     },
     refusal::Refusal,
     session::turn,
-    view::{editing, external, focus::set_focus, layout, mouse, reading::same_line},
+    view::{editing, external, layout, mouse, reading::same_line},
 };
 
 /// The time after the prefix at which the keys that can follow are shown: one who knows the key is faster.
@@ -79,7 +79,6 @@ pub fn host(model: &mut Model, event: HostEvent) {
         },
         HostEvent::Resized { columns, rows } => {
             model.view.host = (columns, rows);
-            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
         }
         HostEvent::Left => {
             // What a person does at the keyboard holds reboots back, and no one does it any more.
@@ -163,7 +162,7 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
     let mut answer = Ok(());
     match request {
         None => {}
-        Some(Request::FocusPane) => set_focus(model, Focus::Pane),
+        Some(Request::FocusPane) => model.view.move_focus(Focus::Pane).carry_out(model),
         Some(Request::Act(action)) => answer = act(model, action),
         Some(Request::EditHandoff) => {
             let line = editing::first_line(model);
@@ -187,7 +186,7 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
             match submit::give(model, &text, Then::Leave(None)) {
                 Ok(()) => {
                     model.session.agent.prompt_filled();
-                    set_focus(model, Focus::Pane);
+                    model.view.move_focus(Focus::Pane).carry_out(model);
                 }
                 Err(why) => model.error(format!("the handoff is not pasted: {why}")),
             }
@@ -210,7 +209,7 @@ fn carry_out(model: &mut Model, (done, request): KeyOutcome) {
             answer = reboot::act(model, RebootAction::Resume(session, replaced, parent));
             if answer.is_ok() {
                 model.view.history.close();
-                set_focus(model, Focus::Pane);
+                model.view.move_focus(Focus::Pane).carry_out(model);
             }
         }
     }
@@ -291,8 +290,16 @@ fn to_pane(model: &mut Model, key: KeyEvent, raw: Vec<u8>) {
     }
 }
 
-/// Returns a panel, or the pane if the panel has the keys and is in sight.
-fn panel_or_back(view: &View, panel: Focus) -> Focus {
+/// Returns the part of the screen that an action gives the keys: a panel, or the pane if the panel has them and is in sight.
+fn wanted_focus(view: &View, action: Action) -> Focus {
+    let panel = match action {
+        Action::FocusNext => return view.focus.next(),
+        Action::FocusDirection(direction) => return view.focus.toward(direction),
+        Action::Scratchpad => Focus::Scratchpad,
+        Action::Handoff => Focus::Handoff,
+        Action::History => Focus::History,
+        _ => Focus::Pane,
+    };
     match view.overlay {
         Some(_) => panel,
         None => panel.or_back(view.focus),
@@ -317,22 +324,22 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             let by = if action == Action::Wider { 2 } else { -2 };
             let before = model.view.panel_width;
             model.view.set_panel_width(i32::from(width) + by);
-            let layout = layout::layout(model);
-            if layout.width_beside() == width {
+            if layout::layout(model).width_beside() == width {
                 model.view.panel_width = before;
                 let how = action.name();
                 model.info(format!(
                     "the panels get no {how} in a terminal of this width"
                 ));
-                return Ok(());
             }
-            model.emit(Effect::ResizePane(layout.pane_size()));
         }
-        Action::FocusNext => set_focus(model, model.view.focus.next()),
-        Action::FocusDirection(direction) => set_focus(model, model.view.focus.toward(direction)),
-        Action::Scratchpad => set_focus(model, panel_or_back(&model.view, Focus::Scratchpad)),
-        Action::Handoff => set_focus(model, panel_or_back(&model.view, Focus::Handoff)),
-        Action::History => set_focus(model, panel_or_back(&model.view, Focus::History)),
+        Action::FocusNext
+        | Action::FocusDirection(_)
+        | Action::Scratchpad
+        | Action::Handoff
+        | Action::History => {
+            let focus = wanted_focus(&model.view, action);
+            model.view.move_focus(focus).carry_out(model);
+        }
         Action::Reboot => {
             model.draft.leave_editors(model.now).carry_out(model);
             model.session.put_prompt_back(&mut model.scratch.effects);
@@ -347,12 +354,9 @@ pub fn act(model: &mut Model, action: Action) -> Result<(), Refusal> {
             let order = autopilot::toggle(model);
             return autopilot::order(model, order);
         }
-        Action::Zoom => {
-            model.view.zoomed = !model.view.zoomed;
-            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-        }
+        Action::Zoom => model.view.zoomed = !model.view.zoomed,
         Action::Scroll => {
-            set_focus(model, Focus::Pane);
+            model.view.move_focus(Focus::Pane).carry_out(model);
             // The end of the client takes its full screen with it.
             let has_ended = model.session.agent.state == AgentState::Exited;
             let keeps_nothing = if has_ended {

@@ -15,14 +15,11 @@ use pitstop_terminal::input::HostInput;
 use crate::app::{
     effect::Effect,
     model::{
-        Focus, Model, Overlay,
+        CarryOut, Focus, Model, Overlay,
         copy::MousePlace,
         view::{MouseGrip, View},
     },
-    view::{
-        focus::set_focus,
-        layout::{self, Layout},
-    },
+    view::layout::{self, Layout},
 };
 
 /// The number of lines that the wheel moves.
@@ -73,11 +70,8 @@ pub(super) fn mouse(model: &mut Model, mouse: MouseEvent, input: HostInput) {
                 None => model.emit(Effect::Forward(input)),
             }
         }
-        MouseAct::Focus(focus) => set_focus(model, focus),
-        MouseAct::Resize(width) => {
-            model.view.set_panel_width(width);
-            model.emit(Effect::ResizePane(layout::layout(model).pane_size()));
-        }
+        MouseAct::Focus(focus) => model.view.move_focus(focus).carry_out(model),
+        MouseAct::Resize(width) => model.view.set_panel_width(width),
         MouseAct::Scroll(None, lines)
             if model.view.overlay == Some(Overlay::Review)
                 && model.draft.handoff.editor.is_some() =>
