@@ -40,6 +40,7 @@ mod timing;
 
 use crate::{
     api::wire::AgentState,
+    config::RebootMode,
     lineage::{
         Cause, Iteration, IterationId, RunId, Way,
         journal::{JournalEntry, Step},
@@ -54,7 +55,7 @@ use crate::app::{
     draft::summary::SummaryEvent,
     effect::Effect,
     event::Exit,
-    facts::{holds_compaction, is_handoff_lent, is_under_review, on_the_fly_refusal},
+    facts::{holds_compaction, is_handoff_lent, is_last, is_under_review, on_the_fly_refusal},
     model::{
         CarryOut, Model, Overlay,
         attempt::AttemptEvent,
@@ -459,10 +460,14 @@ pub(in crate::app) fn on<'a>(model: &mut Model, event: impl Into<RebootEvent<'a>
 fn judge(model: &Model, event: RebootEvent) -> Option<Next> {
     match event {
         RebootEvent::MayBeDue => Some(automatic::due(model)),
-        RebootEvent::ContextLimit => match request(model, Cause::ContextLimit) {
-            Ok(begun) => Some(begun),
-            Err(why) => automatic::held_up(model, &why),
-        },
+        RebootEvent::ContextLimit => {
+            let is_manual = model.reboot.mode == RebootMode::Manual;
+            if is_manual || model.reboot.busy_step().is_some() || is_last(model) {
+                return None;
+            }
+            let begun = request(model, Cause::ContextLimit);
+            begun.map_or_else(|why| automatic::held_up(model, &why), Some)
+        }
         RebootEvent::SessionMoved => Some(follow_session(model)),
         RebootEvent::SessionChanged => {
             let why = "the agent is in another session";

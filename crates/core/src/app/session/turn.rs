@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{api::wire::AgentState, config::RebootMode};
+use crate::api::wire::AgentState;
 use pitstop_agent::{Background, Failure, ToolCall, ToolOutput, hook::failure_kind};
 use pitstop_base::clock::At;
 
@@ -16,7 +16,7 @@ use crate::app::{
     },
     effect::Effect,
     event::{Closing, TimerId},
-    facts::{is_cut_by_us, is_last, is_typing},
+    facts::{is_cut_by_us, is_typing},
     model::{
         AgentView, CarryOut, Model,
         activity::{ReportedStop, TitleState},
@@ -324,10 +324,7 @@ pub(in crate::app) fn on(model: &mut Model, event: Option<TurnEvent>) {
         Some(TurnEvent::Refused) => {
             model.session.agent.prompt_refused();
             model.error("context limit reached: the client refuses prompts until a reboot");
-            let is_busy = model.reboot.busy_step().is_some();
-            if model.reboot.mode != RebootMode::Manual && !is_busy && !is_last(model) {
-                reboot::on(model, RebootEvent::ContextLimit);
-            }
+            reboot::on(model, RebootEvent::ContextLimit);
         }
         Some(TurnEvent::Unreported) => {
             let is_cut = is_cut_by_us(model);
